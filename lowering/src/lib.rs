@@ -1,10 +1,18 @@
 //! How a pinned reduction is lowered, decided without MLIR.
 //!
 //! - [`layout`]: which lane, warp and register holds which element of a tensor.
-//! - [`plan`]: the steps that fold one axis, and the planner that chooses them.
+//! - [`encoding`]: Triton's layout attributes, read as linear layouts.
+//! - [`tree`]: the canonical tree, by its definition.
+//! - [`plan`]: the steps that fold one axis; [`planner`] chooses them under a [`cost`] model.
 //! - [`check`]: an independent proof that a plan folds the canonical tree.
 //!
-//! Dependencies point one way: `layout` ← `plan` ← `check`; nothing here knows a text format but
-//! [`encoding`], which reads Triton's layout attributes.
+//! Dependencies point one way: `layout` ← `plan` ← `planner`, `check`; only `encoding` knows a
+//! text format.
 
+pub mod check;
+pub mod cost;
+pub mod encoding;
 pub mod layout;
+pub mod plan;
+pub mod planner;
+pub mod tree;

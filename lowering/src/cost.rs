@@ -1,0 +1,85 @@
+//! What a step costs on a target: the numbers that the planner minimises.
+//!
+//! # Idea
+//! One unit is one issue slot of one warp: an instruction that every lane can start each cycle
+//! costs 1. Slower instructions cost how many such slots their unit is busy. The numbers choose
+//! between right plans; they never decide whether a plan is right.
+//! # Sources
+//! - NVIDIA: CUDA C++ Programming Guide, "Arithmetic Instructions", throughput per SM and cycle
+//!   on compute capability 8.0 and 9.0: 32-bit add 64 and 128, select and logic 64, warp shuffle
+//!   32; shared memory 32 banks of 4 bytes a cycle, so a 128-bit access takes four passes.
+//! - AMD: CDNA 3 and RDNA 4 ISA guides: a DPP operand is read on the way into the vector unit and
+//!   costs no instruction of its own; `ds_swizzle` and `ds_bpermute` go through the LDS unit.
+//! - A barrier and the latency behind it are priced by what they keep from issuing in a kernel of
+//!   four warps, measured in instructions of compiled row sums.
+//! # Not here
+//! Which plans there are (`planner.rs`).
+
+use crate::plan::LaneBit;
+
+/// The costs of one target, in issue slots of a warp.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct CostModel {
+    /// Moving one 32-bit word to lane `l ^ (1 << bit)`, indexed by bit.
+    exchange: Vec<u32>,
+    /// Choosing between two words by a lane's own bit.
+    pub select: u32,
+    /// One evaluation of a one-instruction combine.
+    pub combine: u32,
+    /// Storing to, or loading from, shared memory: one instruction of up to 16 bytes a lane.
+    pub shared_access: u32,
+    /// One barrier, with the wait that it implies.
+    pub barrier: u32,
+    /// Computing the addresses of a relayout.
+    pub relayout: u32,
+}
+
+impl CostModel {
+    /// Every NVIDIA target that Triton 3.9 compiles for.
+    pub fn nvidia() -> CostModel {
+        CostModel {
+            exchange: vec![2; 5],
+            select: 1,
+            combine: 1,
+            shared_access: 3,
+            barrier: 8,
+            relayout: 8,
+        }
+    }
+
+    /// AMD targets whose waves have 64 lanes: DPP within a row of 16 lanes, LDS across rows.
+    pub fn amd_wave64() -> CostModel {
+        CostModel { exchange: vec![0, 0, 1, 0, 4, 4], ..CostModel::amd() }
+    }
+
+    /// AMD targets whose waves have 32 lanes: DPP within a row, `v_permlanex16` across.
+    pub fn amd_wave32() -> CostModel {
+        CostModel { exchange: vec![0, 0, 0, 0, 1], ..CostModel::amd() }
+    }
+
+    fn amd() -> CostModel {
+        CostModel {
+            exchange: Vec::new(),
+            select: 1,
+            combine: 1,
+            shared_access: 4,
+            barrier: 8,
+            relayout: 8,
+        }
+    }
+
+    /// Moving one word across `bit`.
+    ///
+    /// # Panics
+    /// When the target's waves have no such lane bit.
+    pub fn exchange(&self, bit: LaneBit) -> u32 {
+        self.exchange[bit.0 as usize]
+    }
+}
+
+/// How many 32-bit words carry `values` values of `width` bits: narrow ones share a word, wide
+/// ones take several.
+pub fn words(values: usize, width: u32) -> u32 {
+    let values = values as u32;
+    if width >= 32 { values * width.div_ceil(32) } else { (values * width.max(8)).div_ceil(32) }
+}
