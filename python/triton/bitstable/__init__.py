@@ -1,0 +1,26 @@
+"""Bit-stable reductions: what this wheel adds to Triton.
+
+# Idea
+A reduction that says `order="inner_tree"` folds one canonical tree, whatever the layout, the warp
+count or the target. The front end tags it (`frontend`), the compiler's stages hand it to a native
+library that lowers it (`stages`, `text`, `_native`), and everything else is Triton's.
+
+# Invariants
+- **B1** Importing this package imports neither Triton nor the native library: `triton/__init__.py`
+  reads its version from here before anything else exists.
+- **B2** A kernel without a pinned reduction never reaches the native library.
+
+# Held by
+B1: `tests/python/test_frontend_import.py`. B2: `stages`, and `tests/python/test_frontend_stock.py`.
+"""
+
+from triton.bitstable._version import TRITON_VERSION, __version__
+
+__all__ = ["TRITON_VERSION", "__version__", "native_version"]
+
+
+def native_version() -> str:
+    """The version of the native library, loading it: how to see that it is there and fits."""
+    from triton.bitstable import _native
+
+    return _native.library().version
