@@ -124,24 +124,19 @@ impl Search<'_> {
         self.relayouts(state).map(Step::Relayout).collect()
     }
 
-    /// Register bits worth moving into `lane`: the one that the result wants there, the last axis
-    /// bit, the last bit of a row.
+    /// Register bits worth moving into `lane`: the last axis bit, and the row bit that the result
+    /// wants there or, if it wants none that is at hand, the last one.
     fn partners(&self, state: &State, lane: LaneBit) -> impl Iterator<Item = RegisterBit> {
         let register = &state.layout.register;
         let shape = &state.layout.shape;
         let on_axis = |&b: &Basis| shape.component(b, state.axis) != 0;
-        let row = |b: Basis| self.row(state, b);
         let wanted = self.site.result.lane[lane.0 as usize];
-        let wished = register
+        let row = register
             .iter()
-            .position(|&b| !on_axis(&b) && wanted != Basis::ZERO && row(b) == wanted);
+            .position(|b| !on_axis(b) && self.row(state, *b) == wanted)
+            .or_else(|| register.iter().rposition(|b| !on_axis(b)));
         let axis = register.iter().rposition(on_axis);
-        let other = register.iter().rposition(|b| !on_axis(b));
-        let mut found: Vec<u32> =
-            [wished, axis, other].into_iter().flatten().map(|b| b as u32).collect();
-        found.sort_unstable();
-        found.dedup();
-        found.into_iter().map(RegisterBit)
+        [row, axis].into_iter().flatten().map(|bit| RegisterBit(bit as u32))
     }
 
     /// A column across the axis, as the result numbers it.
