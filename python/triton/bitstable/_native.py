@@ -3,7 +3,7 @@
 # Idea
 `libbitstable.so` speaks a plain C ABI over text, so that one build serves every CPython, the
 free-threaded ones too (which have no stable ABI). It is loaded at the first pinned reduction, not
-at import. `_native.pyi`'s place is taken by the annotations here.
+at import.
 
 # Who owns, who fails
 The library owns the reply's buffers; [`Library.rewrite`] copies them and frees the reply before it

@@ -22,7 +22,7 @@ A pinned reduction reads its operands through `tt.extern_elementwise` with the s
 from __future__ import annotations
 
 from collections.abc import Sequence
-from enum import Enum
+from enum import StrEnum
 from typing import Any
 
 ORDER_ATTRIBUTE = "tt.order"
@@ -30,7 +30,7 @@ SHIELD_SYMBOL = "bitstable.pin"
 ORDERS = ("inner_tree",)
 
 
-class ReductionOrdering(str, Enum):
+class ReductionOrdering(StrEnum):
     """The order in which a reduction combines its values.
 
     `INNER_TREE` is the canonical tree: neighbours pair first, the lower index is the left operand,
