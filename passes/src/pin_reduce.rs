@@ -1,0 +1,167 @@
+//! The pass `pin-reduce`: lowers every pinned reduction, or none.
+//!
+//! # Invariants
+//! - **Q1** Nothing is changed before every reduction has a plan that passed the checker and a
+//!   combine function that can be emitted.
+//! - **Q2** All refusals of a module are reported together.
+//! # Not here
+//! Which plan (`lowering`), and how it is emitted (`emit/`).
+
+use bitstable_lowering::{
+    check,
+    cost::CostModel,
+    plan::{Plan, Site, State, Step},
+    planner, tree,
+};
+use melior::{Context, ir::operation::OperationLike};
+
+use crate::{
+    build::Builder,
+    emit::{self, combine::Combine},
+    ir::{self, Op},
+    pipeline::Remarks,
+    place::Place,
+    refusal::{Bug, Failure, Refusal, Refused},
+    report::{self, Diagnostic, Report},
+    shield,
+    site::{self, Lowered, Reduction, Way},
+    target::{Machine, Target},
+};
+
+/// What is to be emitted for one reduction.
+struct Decided<'c> {
+    reduction: Reduction<'c>,
+    plan: Option<(Plan, Combine<'c>)>,
+}
+
+/// Runs the pass.
+pub fn run<'c>(
+    context: &'c Context,
+    root: Op<'c>,
+    remarks: Remarks,
+    report: &mut Report,
+) -> Result<(), Failure> {
+    let operations = ir::walk(root);
+    let pinned = site::pinned(&operations).map_err(Failure::Refused)?;
+    let shields: Vec<Op<'c>> =
+        operations.into_iter().filter(|&op| shield::is_shield(op)).collect();
+    if pinned.is_empty() && shields.is_empty() {
+        return Ok(());
+    }
+    let mut refused = shield::check(&shields);
+    let machine = Machine::of_module(&root)
+        .map_err(|error| Refusal::from(error).at(Place::of(root.location())))?;
+    let mut decided = Vec::new();
+    for op in pinned {
+        match decide(op, &machine) {
+            Ok(decision) => decided.push(decision),
+            Err(Failure::Refused(more)) => refused.extend(more),
+            Err(bug) => return Err(bug),
+        }
+    }
+    if !refused.is_empty() {
+        return Err(Failure::Refused(refused));
+    }
+    shield::strip(&shields);
+    for Decided { reduction, plan } in decided {
+        let entry = entry(&reduction, plan.as_ref().map(|(plan, _)| plan));
+        if remarks == Remarks::Plans {
+            report.diagnostics.push(remark(&entry));
+        }
+        report.reductions.push(entry);
+        match (&reduction.way, plan) {
+            (Way::Lowered(lowered), Some((plan, combine))) => {
+                let b = Builder::before(context, &reduction.op);
+                emit::lower(b, reduction.op, &**lowered, &plan, &combine, &machine.target);
+            }
+            _ => ir::remove_discardable_attribute(reduction.op, site::ORDER),
+        }
+    }
+    Ok(())
+}
+
+/// Reads a reduction, plans it and proves the plan.
+fn decide<'c>(op: Op<'c>, machine: &Machine) -> Result<Decided<'c>, Failure> {
+    let reduction = site::read(op, machine).map_err(Failure::Refused)?;
+    let plan = match &reduction.way {
+        Way::LeftToTriton => None,
+        Way::Lowered(lowered) => {
+            let refuse = |refusal: Refusal| refusal.at(reduction.at.clone());
+            let combine = Combine::new(reduction.block, &machine.target).map_err(refuse)?;
+            Some((planned(&reduction, lowered, &machine.target)?, combine))
+        }
+    };
+    Ok(Decided { reduction, plan })
+}
+
+fn planned(
+    reduction: &Reduction<'_>,
+    lowered: &Lowered<'_>,
+    target: &Target,
+) -> Result<Plan, Failure> {
+    let site = &lowered.site;
+    let refuse = |why| -> Refused {
+        Refusal::NoPlan { axis: reduction.axis, why }.at(reduction.at.clone())
+    };
+    let plan = planner::plan(site, &costs(target)).map_err(refuse)?;
+    check::canonical(site, &plan).map_err(|fault| {
+        let bug = Bug::Plan { fault, site: format!("{site:?}"), plan: plan.to_string() };
+        Failure::Bug(bug, reduction.at.clone())
+    })?;
+    Ok(plan)
+}
+
+fn costs(target: &Target) -> CostModel {
+    match target {
+        Target::Nvidia { .. } => CostModel::nvidia(),
+        Target::Amd { lanes: 64, .. } => CostModel::amd_wave64(),
+        Target::Amd { .. } => CostModel::amd_wave32(),
+    }
+}
+
+fn entry(reduction: &Reduction<'_>, plan: Option<&Plan>) -> report::Reduction {
+    let axis = bitstable_lowering::layout::Dim(reduction.axis as usize);
+    let mut entry = report::Reduction {
+        at: reduction.at.clone(),
+        axis: reduction.axis,
+        extent: reduction.shape.extent(axis),
+        plan: vec!["order-insensitive: left to Triton".into()],
+        relayouts: 0,
+        exchanges: 0,
+        digest: String::new(),
+    };
+    if let (Way::Lowered(lowered), Some(plan)) = (&reduction.way, plan) {
+        entry.plan = plan.steps.iter().map(Step::to_string).collect();
+        entry.relayouts = plan.steps.iter().filter(|s| matches!(s, Step::Relayout(_))).count();
+        entry.exchanges = exchanges(&lowered.site, plan);
+        entry.digest = tree::digest(reduction.shape.bits(axis));
+    }
+    entry
+}
+
+/// How many values a lane receives from others, over all operands.
+fn exchanges(site: &Site, plan: &Plan) -> usize {
+    let mut state = State::new(site);
+    let mut count = 0;
+    for step in &plan.steps {
+        let registers = state.layout.registers();
+        count += site.widths.len()
+            * match step {
+                Step::Butterfly(_) => registers,
+                Step::HalfExchange { .. } => registers / 2,
+                Step::FoldRegister(_) | Step::Relayout(_) => 0,
+            };
+        state = state.after(step);
+    }
+    count
+}
+
+fn remark(entry: &report::Reduction) -> Diagnostic {
+    Diagnostic {
+        severity: "remark",
+        message: format!("axis {} of extent {}: {}", entry.axis, entry.extent, entry.plan.join("; ")),
+        at: entry.at.clone(),
+        notes: Vec::new(),
+        help: None,
+    }
+}
