@@ -13,6 +13,7 @@ import re
 import sys
 import tempfile
 from collections.abc import Iterator
+from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -97,24 +98,30 @@ class _Failure(Exception):
 
 @dataclass
 class _Run:
-    """One invocation: its options, and where temporary files go."""
+    """One invocation: its options, and the input's name for the user."""
 
     options: argparse.Namespace
     name: str
-    scratch: Path
 
     def transform(self, piece: _Piece) -> tuple[str, dict[str, Any]]:
         """Parse, rewrite, print."""
-        # Triton reads files only; the name is kept so that its own messages make sense.
-        path = self.scratch / Path(self.name).name
-        path.write_text(piece.text)
+        # Triton reads files only. A piece goes into a file of the same name in another folder, so
+        # that Triton's own messages make sense.
+        if not self.options.split_input_file and self.options.file != "-":
+            return self._transform_file(self.name, piece)
+        name = Path(self.name).name
+        with tempfile.TemporaryDirectory(prefix="bitstable-opt-") as scratch, chdir(scratch):
+            Path(name).write_text(piece.text)
+            return self._transform_file(name, piece)
+
+    def _transform_file(self, path: str, piece: _Piece) -> tuple[str, dict[str, Any]]:
         context = _context()
         try:
-            module = libtriton.ir.parse_mlir_module(str(path), context)
+            module = libtriton.ir.parse_mlir_module(path, context)
         except RuntimeError as error:
             raise _Failure(f"{self.name}:{piece.first_line}:1: error: {error}") from None
         module.context = context
-        module, report = self._rewrite(module, str(path))
+        module, report = self._rewrite(module, path)
         return self._print(module), report
 
     def _rewrite(self, module: Any, path: str) -> tuple[Any, dict[str, Any]]:
@@ -130,7 +137,8 @@ class _Run:
     def _print(self, module: Any) -> str:
         if self.options.generic:
             return text.print_generic(stages.Scan.of(module).body).decode() + "\n"
-        return module.str() if self.options.print_debuginfo else module.str_nodebug()
+        printed = module.str() if self.options.print_debuginfo else module.str_nodebug()
+        return printed.rstrip("\n") + "\n"
 
 
 def _plan_comments(report: dict[str, Any]) -> str:
@@ -161,17 +169,16 @@ def main(arguments: list[str] | None = None) -> int:
     outputs: list[str] = []
     reports: list[dict[str, Any]] = []
     failures = 0
-    with tempfile.TemporaryDirectory(prefix="bitstable-opt-") as scratch:
-        run = _Run(options, name, Path(scratch))
-        for piece in _pieces(source, options.split_input_file):
-            try:
-                printed, report = run.transform(piece)
-            except (_Failure, NativeLibraryError) as failure:
-                print(failure, file=sys.stderr)
-                failures += 1
-                continue
-            outputs.append((_plan_comments(report) if options.print_plan else "") + printed)
-            reports.append(report)
+    run = _Run(options, name)
+    for piece in _pieces(source, options.split_input_file):
+        try:
+            printed, report = run.transform(piece)
+        except (_Failure, NativeLibraryError) as failure:
+            print(failure, file=sys.stderr)
+            failures += 1
+            continue
+        outputs.append((_plan_comments(report) if options.print_plan else "") + printed)
+        reports.append(report)
     _write(options.output, "\n// -----\n".join(outputs))
     if options.json:
         merged = {"reductions": [r for report in reports for r in report["reductions"]]}
