@@ -1,0 +1,251 @@
+//! Values change lanes: the operations that make the moves of `routes.rs`.
+//!
+//! # Invariants
+//! - **X1** After an exchange every lane holds the bytes that its partner held.
+//! - **X2** Of a pair, the first is the value of the lane whose bit is clear, the second of the
+//!   lane whose bit is set, in both lanes; where operands commute, own and other will do.
+//! # Held by
+//! X1: the tables of `routes.rs`. X2: [`pair`], [`half_pair`].
+//! # Not here
+//! Which exchanges a plan makes (`mod.rs`).
+
+pub mod routes;
+mod words;
+
+use bitstable_lowering::plan::{LaneBit, Operands};
+use melior::ir::ValueLike;
+
+use crate::{build::Builder, emit::combine::Combine, ir::Val, target::Target};
+use routes::{Broadcast, Dpp, Family, Move};
+use words::{Density, Packed, cast};
+
+/// Left and right operands.
+pub type Pair<'c> = (Vec<Val<'c>>, Vec<Val<'c>>);
+
+/// Whether values can be exchanged on `target` at all.
+pub fn supported(target: &Target) -> bool {
+    Family::of(target).is_some()
+}
+
+fn family(target: &Target) -> Family {
+    match Family::of(target) {
+        Some(family) => family,
+        None => panic!("no way to exchange values on {target:?}, which is refused before"),
+    }
+}
+
+/// For each of `values`, what the lane `l ^ (1 << lane_bit)` holds.
+pub fn exchange_xor<'c>(
+    b: Builder<'c>,
+    target: &Target,
+    lane_bit: LaneBit,
+    values: &[Val<'c>],
+) -> Vec<Val<'c>> {
+    let route = routes::exchange(family(target), lane_bit);
+    if let [Move::Swap(_)] = route {
+        let is_set = lane_bit_is_set(b, target, lane_bit);
+        let (clear, set) = swapped(b, lane_bit, values, values);
+        return select(b, is_set, &clear, &set);
+    }
+    let density = density(route);
+    let packed = Packed::pack(b, values, density);
+    let mut words = packed.words.clone();
+    for &step in route {
+        words = words.into_iter().map(|word| moved(b, target, step, word)).collect();
+    }
+    packed.unpack(b, &words)
+}
+
+fn density(route: &[Move]) -> Density {
+    if route.iter().all(|step| step.costs()) { Density::Shared } else { Density::Alone }
+}
+
+/// Whether the bit is set in the number of this lane: an `i1`.
+pub fn lane_bit_is_set<'c>(b: Builder<'c>, target: &Target, lane_bit: LaneBit) -> Val<'c> {
+    let mask = b.i32(1 << lane_bit.0);
+    let bit = b.one("llvm.and", &[thread(b, target), mask], b.ty("i32"), &[]);
+    let ne = b.attr("1 : i64");
+    b.one("llvm.icmp", &[bit, b.i32(0)], b.ty("i1"), &[("predicate", ne)])
+}
+
+/// The number of the thread in its CTA, whose low bits are the lane, as Triton counts lanes.
+fn thread<'c>(b: Builder<'c>, target: &Target) -> Val<'c> {
+    let name = match target {
+        Target::Nvidia { .. } => "nvvm.read.ptx.sreg.tid.x",
+        Target::Amd { .. } => "rocdl.workitem.id.x",
+    };
+    b.one(name, &[], b.ty("i32"), &[])
+}
+
+/// The operands of a combine of every value with its partner's.
+pub fn pair<'c>(
+    b: Builder<'c>,
+    target: &Target,
+    operands: Operands,
+    lane_bit: LaneBit,
+    values: &[Val<'c>],
+) -> Pair<'c> {
+    match routes::exchange(family(target), lane_bit) {
+        [Move::Swap(_)] => swapped(b, lane_bit, values, values),
+        [Move::Dpp(Dpp::QuadPerm(_))] if operands == Operands::Ordered => {
+            let side = |set| {
+                let control = quad_side(lane_bit, set);
+                through(b, target, Move::Dpp(control), values)
+            };
+            (side(0), side(1))
+        }
+        _ => {
+            let other = exchange_xor(b, target, lane_bit, values);
+            ordered(b, target, operands, lane_bit, (values.to_vec(), other))
+        }
+    }
+}
+
+/// The control by which every lane of a quad reads the lane of its pair whose bit is `set`.
+fn quad_side(lane_bit: LaneBit, set: u32) -> Dpp {
+    let bit = 1 << lane_bit.0;
+    Dpp::QuadPerm([0, 1, 2, 3].map(|lane: u32| (lane & !bit) | (set << lane_bit.0)))
+}
+
+fn through<'c>(b: Builder<'c>, target: &Target, step: Move, values: &[Val<'c>]) -> Vec<Val<'c>> {
+    let packed = Packed::pack(b, values, density(&[step]));
+    let words: Vec<_> = packed.words.iter().map(|&word| moved(b, target, step, word)).collect();
+    packed.unpack(b, &words)
+}
+
+/// The operands of the combines of a half exchange: the lane whose bit is clear keeps `low` and
+/// gives `high` away, its partner the other way round.
+pub fn half_pair<'c>(
+    b: Builder<'c>,
+    target: &Target,
+    operands: Operands,
+    lane_bit: LaneBit,
+    (low, high): (&[Val<'c>], &[Val<'c>]),
+) -> Pair<'c> {
+    if let [Move::Swap(_)] = routes::exchange(family(target), lane_bit) {
+        return swapped(b, lane_bit, low, high);
+    }
+    let is_set = lane_bit_is_set(b, target, lane_bit);
+    let sent = select(b, is_set, low, high);
+    let kept = select(b, is_set, high, low);
+    let received = exchange_xor(b, target, lane_bit, &sent);
+    ordered(b, target, operands, lane_bit, (kept, received))
+}
+
+fn ordered<'c>(
+    b: Builder<'c>,
+    target: &Target,
+    operands: Operands,
+    lane_bit: LaneBit,
+    (own, other): Pair<'c>,
+) -> Pair<'c> {
+    match operands {
+        Operands::Commute => (own, other),
+        Operands::Ordered => {
+            let is_set = lane_bit_is_set(b, target, lane_bit);
+            (select(b, is_set, &other, &own), select(b, is_set, &own, &other))
+        }
+    }
+}
+
+/// The first where the bit is set, else the second.
+fn select<'c>(b: Builder<'c>, bit: Val<'c>, set: &[Val<'c>], clear: &[Val<'c>]) -> Vec<Val<'c>> {
+    let pick = |(&s, &c): (&Val<'c>, &Val<'c>)| {
+        let flags = [("fastmathFlags", b.attr("#llvm.fastmath<none>"))];
+        b.one("llvm.select", &[bit, s, c], s.r#type(), &flags)
+    };
+    set.iter().zip(clear).map(pick).collect()
+}
+
+/// `v_permlane16_swap_b32` or `v_permlane32_swap_b32`: the lanes whose bit is set of `low` change
+/// places with the lanes whose bit is clear of `high`.
+fn swapped<'c>(b: Builder<'c>, bit: LaneBit, low: &[Val<'c>], high: &[Val<'c>]) -> Pair<'c> {
+    let name = format!("rocdl.permlane{}.swap", 1u32 << bit.0);
+    let (first, second) =
+        (Packed::pack(b, low, Density::Shared), Packed::pack(b, high, Density::Shared));
+    let i32 = b.ty("i32");
+    let both = b.ty("!llvm.struct<(i32, i32)>");
+    let attrs = [("fi", b.attr("false")), ("boundControl", b.attr("false"))];
+    let swap = |(&x, &y): (&Val<'c>, &Val<'c>)| {
+        let swapped = b.one(&name, &[cast(b, x, i32), cast(b, y, i32)], both, &attrs);
+        let part = |i: usize, ty| {
+            let position = b.attr(&format!("array<i64: {i}>"));
+            let word = b.one("llvm.extractvalue", &[swapped], i32, &[("position", position)]);
+            cast(b, word, ty)
+        };
+        (part(0, x.r#type()), part(1, y.r#type()))
+    };
+    let (left, right): Pair<'c> = first.words.iter().zip(&second.words).map(swap).unzip();
+    (first.unpack(b, &left), second.unpack(b, &right))
+}
+
+/// Folds the lowest `lane_bits` lane bits of one value (`values` holds it for each operand of the
+/// reduction): the canonical tree in one lane, then its broadcast. Nothing where the target has no
+/// such fold.
+pub fn wave_fold<'c>(
+    b: Builder<'c>,
+    target: &Target,
+    combine: &Combine<'c>,
+    values: &[Val<'c>],
+    lane_bits: u32,
+) -> Option<Vec<Val<'c>>> {
+    let fold = routes::fold(Family::of(target)?, lane_bits)?;
+    let mut own = values.to_vec();
+    for &control in fold.moves {
+        let lower = through(b, target, Move::Dpp(control), &own);
+        own = combine.apply(b, &lower, &own);
+    }
+    Some(match fold.broadcast {
+        Broadcast::Dpp(control) => through(b, target, Move::Dpp(control), &own),
+        Broadcast::ReadLane(lane) => {
+            let packed = Packed::pack(b, &own, Density::Shared);
+            let lane = b.i32(lane as i32);
+            let read = |&word: &Val<'c>| b.one("rocdl.readlane", &[word, lane], word.r#type(), &[]);
+            packed.unpack(b, &packed.words.iter().map(read).collect::<Vec<_>>())
+        }
+    })
+}
+
+/// One word through one move.
+fn moved<'c>(b: Builder<'c>, target: &Target, step: Move, word: Val<'c>) -> Val<'c> {
+    let (ty, i32) = (word.r#type(), b.ty("i32"));
+    match step {
+        Move::Shuffle(mask) => {
+            let operands = [b.i32(-1), word, b.i32(mask as i32), b.i32(31)];
+            let kind = [("kind", b.attr("#nvvm<shfl_kind bfly>"))];
+            b.one("nvvm.shfl.sync", &operands, ty, &kind)
+        }
+        Move::Dpp(control) => {
+            // Lanes that read nothing get zero. All rows and banks take part, also those whose
+            // result nobody wants: only so does LLVM make the move a part of its user.
+            let all = b.attr("15 : i32");
+            let attrs = [
+                ("dppCtrl", b.attr(&format!("{} : i32", control.encoding()))),
+                ("rowMask", all),
+                ("bankMask", all),
+                ("boundCtrl", b.attr("true")),
+            ];
+            let old = b.one("llvm.mlir.zero", &[], ty, &[]);
+            b.one("rocdl.update.dpp", &[old, word], ty, &attrs)
+        }
+        Move::Swizzle(mask) => {
+            // Bit-mask mode: and 0x1f, or 0, xor `mask`.
+            let pattern = b.i32((0x1f | (mask << 10)) as i32);
+            cast(b, b.one("rocdl.ds_swizzle", &[cast(b, word, i32), pattern], i32, &[]), ty)
+        }
+        Move::Bpermute(mask) => {
+            let none = [("overflowFlags", b.attr("#llvm.overflow<none>"))];
+            let thread = thread(b, target);
+            let from = b.one("llvm.xor", &[thread, b.i32(mask as i32)], i32, &[]);
+            let address = b.one("llvm.shl", &[from, b.i32(2)], i32, &none);
+            cast(b, b.one("rocdl.ds_bpermute", &[address, cast(b, word, i32)], i32, &[]), ty)
+        }
+        Move::PermlaneX16 => {
+            let word = cast(b, word, i32);
+            let lanes = [b.i32(0x7654_3210), b.i32(0xfedc_ba98_u32.cast_signed())];
+            let attrs = [("fi", b.attr("true")), ("boundControl", b.attr("false"))];
+            cast(b, b.one("rocdl.permlanex16", &[word, word, lanes[0], lanes[1]], i32, &attrs), ty)
+        }
+        Move::Swap(_) => unreachable!("a swap moves two registers at once"),
+    }
+}
