@@ -118,6 +118,8 @@ def _reason(stderr: str) -> str:
     network = ("Connection", "resolve", "timed out", "Proxy", "Network")
     if any(word in stderr for word in network):
         return "the package index cannot be reached"
+    if "from versions: none" in stderr:
+        return "the package index cannot be reached, or does not have it"
     return lines[-1].removeprefix("ERROR: ") if lines else "pip said nothing"
 
 

@@ -17,10 +17,12 @@ RUST_MINIMUM = (1, 92)
 DEBIAN_PACKAGES = (
     "g++",
     "binutils",
+    "libclang-common-22-dev",
     "libclang1-22",
     "libmlir-22-dev",
     "libpolly-22-dev",
     "libxml2-dev",
+    "libz3-dev",
     "libzstd-dev",
     "llvm-22-dev",
     "mlir-22-tools",

@@ -15,6 +15,8 @@ from __future__ import annotations
 
 import ctypes
 import json
+import os
+import struct
 import threading
 from pathlib import Path
 from typing import Any
@@ -47,6 +49,7 @@ class Library:
 
     def __init__(self, path: Path) -> None:
         try:
+            _check_whole(path)
             handle = ctypes.CDLL(str(path))
             self._rewrite = handle.bitstable_rewrite
             self._free = handle.bitstable_free
@@ -82,6 +85,22 @@ class Library:
         if status == REWRITTEN:
             return text, json.loads(report)
         raise _error(status, report)
+
+
+# Of an ELF header, 64 bits: where the section table is, how large an entry, and how many.
+_ELF_SECTIONS = struct.Struct("<40xQ10xHH2x")
+
+
+def _check_whole(path: Path) -> None:
+    """Refuse a file that was cut short: loading it would end the process with a bus error."""
+    with path.open("rb") as stream:
+        header = stream.read(_ELF_SECTIONS.size)
+        size = stream.seek(0, os.SEEK_END)
+    if len(header) < _ELF_SECTIONS.size or not header.startswith(b"\x7fELF\x02\x01"):
+        raise OSError("it is not a 64-bit ELF library")
+    offset, entry_size, count = _ELF_SECTIONS.unpack(header)
+    if offset + entry_size * count > size:
+        raise OSError(f"it is cut short, at {size} bytes")
 
 
 def _load_failure(path: Path, reason: object) -> str:
