@@ -16,9 +16,10 @@ use mlir_sys::{
     mlirBlockGetPredecessor, mlirBlockGetTerminator, mlirModuleGetOperation,
     mlirOpOperandGetNextUse, mlirOpOperandGetOperandNumber, mlirOpOperandGetOwner,
     mlirOpOperandIsNull, mlirOpResultGetOwner, mlirOpResultGetResultNumber, mlirOperationDestroy,
-    mlirOperationGetNextInBlock, mlirOperationGetRegion, mlirOperationRemoveDiscardableAttributeByName, mlirOperationSetOperand,
-    mlirRegionEqual, mlirRegionGetFirstBlock, mlirTypeIsARankedTensor, mlirValueGetFirstUse,
-    mlirValueGetType, mlirValueIsABlockArgument, mlirValueReplaceAllUsesOfWith,
+    mlirOperationGetNextInBlock, mlirOperationGetRegion,
+    mlirOperationRemoveDiscardableAttributeByName, mlirOperationSetOperand, mlirRegionEqual,
+    mlirRegionGetFirstBlock, mlirTypeIsARankedTensor, mlirValueGetFirstUse, mlirValueGetType,
+    mlirValueIsABlockArgument, mlirValueReplaceAllUsesOfWith,
 };
 
 use crate::text;
@@ -216,7 +217,10 @@ pub fn remove_discardable_attribute(operation: Op<'_>, name: &str) {
     use melior::StringRef;
     // SAFETY: `operation` is valid; MLIR copies the name.
     unsafe {
-        mlirOperationRemoveDiscardableAttributeByName(operation.to_raw(), StringRef::new(name).to_raw());
+        mlirOperationRemoveDiscardableAttributeByName(
+            operation.to_raw(),
+            StringRef::new(name).to_raw(),
+        );
     }
 }
 

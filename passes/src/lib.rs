@@ -73,7 +73,9 @@ fn go_wrong(crash: Crash) {
         Crash::Abort => std::process::abort(),
         // SAFETY: none. The access is invalid, which is the point; it is reached only through
         // `crash-test{kind=segv}`.
-        Crash::Segv => unsafe { std::ptr::write_volatile(std::ptr::without_provenance_mut(8), 1u8) },
+        Crash::Segv => unsafe {
+            std::ptr::write_volatile(std::ptr::without_provenance_mut(8), 1u8)
+        },
         Crash::Overflow => {
             std::hint::black_box(overflow(0));
         }

@@ -43,14 +43,17 @@ pub fn run<'c>(
 ) -> Result<(), Failure> {
     let operations = ir::walk(root);
     let pinned = site::pinned(&operations).map_err(Failure::Refused)?;
-    let shields: Vec<Op<'c>> =
-        operations.into_iter().filter(|&op| shield::is_shield(op)).collect();
+    let shields: Vec<Op<'c>> = operations.into_iter().filter(|&op| shield::is_shield(op)).collect();
     if pinned.is_empty() && shields.is_empty() {
         return Ok(());
     }
     let mut refused = shield::check(&shields);
     let machine = Machine::of_module(&root)
         .map_err(|error| Refusal::from(error).at(Place::of(root.location())))?;
+    if !emit::exchange::supported(&machine.target) {
+        let target = machine.target.to_string();
+        return Err(Refusal::NoExchanges { target }.at(Place::of(root.location())).into());
+    }
     let mut decided = Vec::new();
     for op in pinned {
         match decide(op, &machine) {
@@ -72,7 +75,7 @@ pub fn run<'c>(
         match (&reduction.way, plan) {
             (Way::Lowered(lowered), Some((plan, combine))) => {
                 let b = Builder::before(context, &reduction.op);
-                emit::lower(b, reduction.op, &**lowered, &plan, &combine, &machine.target);
+                emit::lower(b, reduction.op, lowered, &plan, &combine, &machine.target);
             }
             _ => ir::remove_discardable_attribute(reduction.op, site::ORDER),
         }
@@ -86,8 +89,7 @@ fn decide<'c>(op: Op<'c>, machine: &Machine) -> Result<Decided<'c>, Failure> {
     let plan = match &reduction.way {
         Way::LeftToTriton => None,
         Way::Lowered(lowered) => {
-            let refuse = |refusal: Refusal| refusal.at(reduction.at.clone());
-            let combine = Combine::new(reduction.block, &machine.target).map_err(refuse)?;
+            let combine = Combine::new(reduction.block, &machine.target)?;
             Some((planned(&reduction, lowered, &machine.target)?, combine))
         }
     };
@@ -100,9 +102,8 @@ fn planned(
     target: &Target,
 ) -> Result<Plan, Failure> {
     let site = &lowered.site;
-    let refuse = |why| -> Refused {
-        Refusal::NoPlan { axis: reduction.axis, why }.at(reduction.at.clone())
-    };
+    let refuse =
+        |why| -> Refused { Refusal::NoPlan { axis: reduction.axis, why }.at(reduction.at.clone()) };
     let plan = planner::plan(site, &costs(target)).map_err(refuse)?;
     check::canonical(site, &plan).map_err(|fault| {
         let bug = Bug::Plan { fault, site: format!("{site:?}"), plan: plan.to_string() };
@@ -159,7 +160,12 @@ fn exchanges(site: &Site, plan: &Plan) -> usize {
 fn remark(entry: &report::Reduction) -> Diagnostic {
     Diagnostic {
         severity: "remark",
-        message: format!("axis {} of extent {}: {}", entry.axis, entry.extent, entry.plan.join("; ")),
+        message: format!(
+            "axis {} of extent {}: {}",
+            entry.axis,
+            entry.extent,
+            entry.plan.join("; ")
+        ),
         at: entry.at.clone(),
         notes: Vec::new(),
         help: None,

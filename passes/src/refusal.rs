@@ -40,6 +40,12 @@ pub enum Refusal {
     /// The module does not say what it is for.
     #[error(transparent)]
     Target(#[from] TargetError),
+    /// A GPU whose lanes we cannot make exchange values.
+    #[error("pinned reductions are not supported on {target}")]
+    NoExchanges {
+        /// The GPU.
+        target: String,
+    },
     /// An order that we do not know.
     #[error("tt.order is {found} on {op}")]
     UnknownOrder {
@@ -146,6 +152,7 @@ impl Refusal {
                 "write the combine function with arithmetic on its arguments alone"
             }
             Refusal::Reordered { .. } => "use tl.join, or tl.reshape without can_reorder",
+            Refusal::NoExchanges { .. } => "drop order=\"inner_tree\" on this GPU",
             Refusal::TooDeep { .. }
             | Refusal::TooLarge { .. }
             | Refusal::Pipeline { .. }

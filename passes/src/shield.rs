@@ -53,7 +53,11 @@ pub fn check(shields: &[Op<'_>]) -> Vec<Refused> {
     refused
 }
 
-/// A user of the shielded value that is no pinned reduction; conversions and loops are seen
+/// What Triton moves below an elementwise operation, and so below a shield.
+const MOVED: [&str; 6] =
+    ["ttg.convert_layout", "tt.splat", "tt.broadcast", "tt.expand_dims", "tt.reshape", "tt.trans"];
+
+/// A user of the shielded value that is no pinned reduction; data movement and loops are seen
 /// through.
 fn stranger<'c>(shield: Op<'c>) -> Option<Op<'c>> {
     let mut seen = BTreeSet::new();
@@ -65,7 +69,7 @@ fn stranger<'c>(shield: Op<'c>) -> Option<Op<'c>> {
         for (user, number) in ir::uses(value) {
             match ir::name(user) {
                 "tt.reduce" if user.has_attribute(site::ORDER) => {}
-                "ttg.convert_layout" => rest.extend(ir::results(user)),
+                name if MOVED.contains(&name) => rest.extend(ir::results(user)),
                 "scf.yield" => rest.extend(after_yield(user, number)),
                 "scf.for" if number >= 3 => rest.extend(carried(user, number - 3)),
                 _ => return Some(user),

@@ -6,6 +6,8 @@
 //! # Held by
 //! G1: [`Machine::of_module`], the one constructor outside tests.
 
+use std::fmt;
+
 use melior::ir::{Attribute, operation::OperationLike};
 
 use crate::text;
@@ -33,6 +35,15 @@ impl Target {
         match self {
             Target::Nvidia { .. } => 5,
             Target::Amd { lanes, .. } => lanes.trailing_zeros(),
+        }
+    }
+}
+
+impl fmt::Display for Target {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Target::Nvidia { capability } => write!(f, "cuda:{capability}"),
+            Target::Amd { arch, lanes } => write!(f, "hip:{arch} with {lanes} lanes"),
         }
     }
 }

@@ -7,17 +7,13 @@
 //! shared memory and places barriers.
 //! # Invariants
 //! - **M1** `values[operand][register]` follows [`State`]: register numbers are the state's.
-//! - **M2** The operand with the lower index stands on the left, unless the combine commutes.
 //! # Held by
-//! M1: an assertion after every step. M2: [`Emission::butterfly`], [`Emission::half_exchange`];
-//! the tests execute the compiled code.
+//! M1: an assertion after every step. That the code folds the tree: the tests execute it.
 //! # Not here
 //! How one combine is evaluated (`combine.rs`) and how values change lanes (`exchange.rs`).
 
 pub mod combine;
 pub mod exchange;
-
-use std::collections::BTreeMap;
 
 use bitstable_lowering::{
     layout::LinearLayout,
@@ -43,7 +39,6 @@ struct Emission<'a, 'c> {
     operands: Operands,
     state: State,
     values: Vec<Vec<Val<'c>>>,
-    lane_bits: BTreeMap<LaneBit, Val<'c>>,
 }
 
 /// Replaces the reduction `op` by what `plan` says, and erases it.
@@ -63,13 +58,12 @@ pub fn lower<'c>(
         operands: lowered.site.operands,
         state: State::new(&lowered.site),
         values: Vec::new(),
-        lane_bits: BTreeMap::new(),
     };
     emission.open(op, lowered);
     let mut steps = &plan.steps[..];
-    while let Some((step, rest)) = steps.split_first() {
-        steps = rest;
-        emission.step(step);
+    while !steps.is_empty() {
+        let done = emission.fold_wave(steps).unwrap_or_else(|| emission.step(&steps[0]));
+        steps = &steps[done..];
     }
     emission.close(op, lowered, &plan.gather);
     ir::erase(op);
@@ -89,49 +83,56 @@ impl<'c> Emission<'_, 'c> {
         }
     }
 
-    fn step(&mut self, step: &Step) {
+    /// Emits one step.
+    fn step(&mut self, step: &Step) -> usize {
         match step {
-            Step::FoldRegister(bit) => self.fold_register(*bit),
-            Step::Butterfly(bit) => self.butterfly(*bit),
-            Step::HalfExchange { lane, register } => self.half_exchange(*lane, *register),
+            Step::FoldRegister(bit) => {
+                let (low, high) = self.halves(*bit);
+                self.values = self.combined(&low, &high);
+            }
+            Step::Butterfly(bit) => {
+                let own = std::mem::take(&mut self.values);
+                let pair = exchange::pair(self.b, self.target, self.operands, *bit, &own.concat());
+                self.values = self.combined_pair(pair);
+            }
+            Step::HalfExchange { lane, register } => {
+                let (low, high) = self.halves(*register);
+                let (low, high) = (low.concat(), high.concat());
+                let halves = (&low[..], &high[..]);
+                let pair = exchange::half_pair(self.b, self.target, self.operands, *lane, halves);
+                self.values = self.combined_pair(pair);
+            }
             Step::Relayout(layout) => self.relayout(layout),
         }
-        self.state = self.state.after(step);
+        self.advance(step);
         let registers = self.state.layout.registers();
         assert!(self.values.iter().all(|v| v.len() == registers), "M1 after {step}");
+        1
     }
 
-    fn fold_register(&mut self, bit: RegisterBit) {
-        let (low, high) = self.halves(bit);
-        self.values = self.combined(&low, &high);
+    /// Emits the butterflies of lane bits 0, 1, … that `steps` begins with as one fold, where the
+    /// target has one; how many steps that were.
+    fn fold_wave(&mut self, steps: &[Step]) -> Option<usize> {
+        let run = (0..)
+            .zip(steps)
+            .take_while(|(bit, step)| matches!(step, Step::Butterfly(LaneBit(b)) if b == bit));
+        let (done, folded) = (1..=run.count()).rev().find_map(|bits| {
+            let fold = |register: usize| {
+                let values: Vec<Val<'c>> = self.values.iter().map(|v| v[register]).collect();
+                let bits = bits as u32;
+                exchange::wave_fold(self.b, self.target, self.combine, &values, bits)
+            };
+            let registers = self.values.first().map_or(0, Vec::len);
+            let folded: Option<Vec<Vec<Val<'c>>>> = (0..registers).map(fold).collect();
+            folded.map(|folded| (bits, folded))
+        })?;
+        self.values = transposed(&folded, self.elements.len());
+        steps[..done].iter().for_each(|step| self.advance(step));
+        Some(done)
     }
 
-    fn butterfly(&mut self, bit: LaneBit) {
-        let own = std::mem::take(&mut self.values);
-        let other = self.exchanged(bit, &own);
-        self.values = match self.operands {
-            Operands::Commute => self.combined(&own, &other),
-            Operands::Ordered => {
-                let left = self.select(bit, &other, &own);
-                let right = self.select(bit, &own, &other);
-                self.combined(&left, &right)
-            }
-        };
-    }
-
-    fn half_exchange(&mut self, lane: LaneBit, register: RegisterBit) {
-        let (low, high) = self.halves(register);
-        let sent = self.select(lane, &low, &high);
-        let kept = self.select(lane, &high, &low);
-        let received = self.exchanged(lane, &sent);
-        self.values = match self.operands {
-            Operands::Commute => self.combined(&kept, &received),
-            Operands::Ordered => {
-                let left = self.select(lane, &received, &kept);
-                let right = self.select(lane, &kept, &received);
-                self.combined(&left, &right)
-            }
-        };
+    fn advance(&mut self, step: &Step) {
+        self.state = self.state.after(step);
     }
 
     fn relayout(&mut self, target: &LinearLayout) {
@@ -185,47 +186,28 @@ impl<'c> Emission<'_, 'c> {
         (half(0), half(1))
     }
 
+    /// Combines register by register; both sides hold the registers of each operand.
     fn combined(&self, left: &[Vec<Val<'c>>], right: &[Vec<Val<'c>>]) -> Vec<Vec<Val<'c>>> {
-        let mut results = vec![Vec::with_capacity(left[0].len()); left.len()];
-        for register in 0..left[0].len() {
-            let at = |side: &[Vec<Val<'c>>]| -> Vec<Val<'c>> {
-                side.iter().map(|operand| operand[register]).collect()
-            };
-            let combined = self.combine.apply(self.b, &at(left), &at(right));
-            results.iter_mut().zip(combined).for_each(|(all, value)| all.push(value));
-        }
-        results
-    }
-
-    fn exchanged(&self, bit: LaneBit, values: &[Vec<Val<'c>>]) -> Vec<Vec<Val<'c>>> {
-        values.iter().map(|v| exchange::exchange_xor(self.b, self.target, bit, v)).collect()
-    }
-
-    /// In each lane the first where its lane bit is set, else the second.
-    fn select(
-        &mut self,
-        bit: LaneBit,
-        set: &[Vec<Val<'c>>],
-        clear: &[Vec<Val<'c>>],
-    ) -> Vec<Vec<Val<'c>>> {
-        let (b, target) = (self.b, self.target);
-        let is_set = *self
-            .lane_bits
-            .entry(bit)
-            .or_insert_with(|| exchange::lane_bit_is_set(b, target, bit));
-        let pick = |(s, c): (&Val<'c>, &Val<'c>)| {
-            b.one("llvm.select", &[is_set, *s, *c], s.r#type(), &[])
+        let column = |side: &[Vec<Val<'c>>], register: usize| -> Vec<Val<'c>> {
+            side.iter().map(|operand| operand[register]).collect()
         };
-        set.iter().zip(clear).map(|(s, c)| s.iter().zip(c).map(pick).collect()).collect()
+        let results: Vec<Vec<Val<'c>>> = (0..left[0].len())
+            .map(|r| self.combine.apply(self.b, &column(left, r), &column(right, r)))
+            .collect();
+        transposed(&results, self.elements.len())
+    }
+
+    /// The same, of sides that hold the registers of all operands in one list.
+    fn combined_pair(&self, (left, right): exchange::Pair<'c>) -> Vec<Vec<Val<'c>>> {
+        let registers = left.len() / self.elements.len();
+        let split = |side: Vec<Val<'c>>| -> Vec<Vec<Val<'c>>> {
+            side.chunks(registers).map(<[Val<'c>]>::to_vec).collect()
+        };
+        self.combined(&split(left), &split(right))
     }
 
     /// The registers of `tensor` that differ, in order.
-    fn take_apart(
-        &self,
-        tensor: Val<'c>,
-        layout: &LinearLayout,
-        element: Element,
-    ) -> Vec<Val<'c>> {
+    fn take_apart(&self, tensor: Val<'c>, layout: &LinearLayout, element: Element) -> Vec<Val<'c>> {
         let all = self.structure(layout.registers(), element);
         let whole = self.b.one("builtin.unrealized_conversion_cast", &[tensor], all, &[]);
         let ty = self.b.ty(&element.name());
@@ -242,8 +224,7 @@ impl<'c> Emission<'_, 'c> {
         let mut whole = self.b.one("llvm.mlir.undef", &[], all, &[]);
         for (register, &value) in registers.iter().enumerate() {
             let position = self.b.attr(&format!("array<i64: {register}>"));
-            whole =
-                self.b.one("llvm.insertvalue", &[whole, value], all, &[("position", position)]);
+            whole = self.b.one("llvm.insertvalue", &[whole, value], all, &[("position", position)]);
         }
         self.b.one("builtin.unrealized_conversion_cast", &[whole], ty, &[])
     }
@@ -261,4 +242,9 @@ impl<'c> Emission<'_, 'c> {
         let extents: String = layout.shape.extents().iter().map(|e| format!("{e}x")).collect();
         self.b.ty(&format!("tensor<{extents}{}, {layout}>", element.name()))
     }
+}
+
+/// From a list for each register to a list for each operand.
+fn transposed<'c>(registers: &[Vec<Val<'c>>], operands: usize) -> Vec<Vec<Val<'c>>> {
+    (0..operands).map(|i| registers.iter().map(|values| values[i]).collect()).collect()
 }
