@@ -3,9 +3,9 @@
 //! # Idea
 //! An attribute describes a *tile*: how many index bits of each dimension its registers, lanes and
 //! warps hold, and in which order. A tensor larger than the tile is covered by more registers; in a
-//! tensor smaller than the tile, the bits that fall outside are broadcast. The CTAs of a cluster
-//! then take the highest bits ([`tile`]). The text is the one that Triton 3.9 prints with local
-//! scope, where no alias such as `#blocked` is left.
+//! tensor smaller than the tile, lanes and warps that fall outside are broadcast. The CTAs of a
+//! cluster then take the highest bits (`tile.rs`). The text is the one that Triton 3.9 prints with
+//! local scope, where no alias such as `#blocked` is left.
 //! # Invariants
 //! - **E1** [`parse`] and [`Encoding::to_linear`] return for every text and shape: no panic, no
 //!   recursion deeper than [`NESTING`].
@@ -13,10 +13,14 @@
 //! - **E3** What is not understood to the last field is an error, never a guess.
 //! # Held by
 //! E1: `tests.rs`. E2: `tests/python/test_layouts.py`, whose oracle is Triton. E3:
-//! [`read`], which counts every field it did not use as an error.
+//! `read.rs`, to which a field that it did not use is an error.
 //! # Not here
 //! Shared and tensor memory, which hold no operand of a reduction; tensor types.
 
+mod amd;
+mod nvidia;
+mod operand;
+mod plain;
 mod read;
 mod syntax;
 #[cfg(test)]
@@ -24,7 +28,10 @@ mod tests;
 mod tile;
 
 use crate::layout::{Basis, Dim, LinearLayout, Shape, ShapeError};
-use tile::{Column, Place, Tile};
+pub use amd::{Mfma, Wmma};
+pub use nvidia::Mma;
+pub use operand::DotOperand;
+pub use plain::{Blocked, Linear};
 
 /// The deepest nesting of brackets that is read: ten slices, more than a tensor has dimensions.
 pub const NESTING: usize = 24;
@@ -43,26 +50,14 @@ pub enum Encoding {
     },
     /// `#ttg.linear`: the columns themselves.
     Linear(Linear),
-}
-
-/// The fields of `#ttg.blocked`; one entry for each dimension, as logarithms.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Blocked {
-    size_per_thread: Shape,
-    threads_per_warp: Shape,
-    warps_per_cta: Shape,
-    order: Vec<Dim>,
-    cluster: Vec<Column>,
-}
-
-/// The fields of `#ttg.linear`. Apart from broadcast bits, the columns are a permutation.
-#[derive(Clone, PartialEq, Eq, Debug)]
-pub struct Linear {
-    rank: usize,
-    register: Vec<Column>,
-    lane: Vec<Column>,
-    warp: Vec<Column>,
-    block: Vec<Column>,
+    /// `#ttg.nvidia_mma`: the result of `mma.sync` or `wgmma`.
+    Mma(Mma),
+    /// `#ttg.amd_mfma`: the result of `v_mfma`.
+    Mfma(Mfma),
+    /// `#ttg.amd_wmma`: the result of `v_wmma`.
+    Wmma(Wmma),
+    /// `#ttg.dot_op`: an operand of a product whose result has the parent's layout.
+    DotOperand(DotOperand),
 }
 
 /// Why a text is not a layout of a tensor. All of them are the input's doing, not ours.
@@ -141,9 +136,13 @@ impl Encoding {
     /// The rank of the tensors that can have this encoding.
     pub fn rank(&self) -> usize {
         match self {
-            Encoding::Blocked(blocked) => blocked.order.len(),
+            Encoding::Blocked(blocked) => blocked.rank(),
             Encoding::Slice { parent, .. } => parent.rank() - 1,
-            Encoding::Linear(linear) => linear.rank,
+            Encoding::Linear(linear) => linear.rank(),
+            Encoding::Mma(mma) => mma.rank(),
+            Encoding::Mfma(mfma) => mfma.rank(),
+            Encoding::Wmma(wmma) => wmma.rank(),
+            Encoding::DotOperand(operand) => operand.rank(),
         }
     }
 
@@ -152,16 +151,20 @@ impl Encoding {
         if self.rank() != shape.rank() {
             return Err(EncodingError::Rank { encoding: self.rank(), tensor: shape.rank() });
         }
-        match self {
-            Encoding::Blocked(blocked) => Ok(blocked.to_linear(shape)),
-            Encoding::Linear(linear) => Ok(linear.to_linear(shape)),
+        Ok(match self {
+            Encoding::Blocked(blocked) => blocked.to_linear(shape),
+            Encoding::Linear(linear) => linear.to_linear(shape),
+            Encoding::Mma(mma) => mma.to_linear(shape),
+            Encoding::Mfma(mfma) => mfma.to_linear(shape),
+            Encoding::Wmma(wmma) => wmma.to_linear(shape),
+            Encoding::DotOperand(operand) => operand.to_linear(shape),
             Encoding::Slice { dim, parent } => {
                 let mut extents = shape.extents();
                 extents.insert(dim.0, 1);
                 let layout = parent.to_linear(&Shape::from_extents(&extents)?)?;
-                Ok(without_unit_dimension(layout, shape))
+                without_unit_dimension(layout, shape)
             }
-        }
+        })
     }
 }
 
@@ -172,50 +175,4 @@ fn without_unit_dimension(mut layout: LinearLayout, shape: &Shape) -> LinearLayo
     layout.shape = shape.clone();
     layout.register.retain(|&basis| basis != Basis::ZERO);
     layout
-}
-
-impl Blocked {
-    fn to_linear(&self, shape: &Shape) -> LinearLayout {
-        let mut tile = Tile::new(shape.rank());
-        let boxes = [
-            (Place::Register, &self.size_per_thread),
-            (Place::Lane, &self.threads_per_warp),
-            (Place::Warp, &self.warps_per_cta),
-        ];
-        for (place, size) in boxes {
-            for &dim in &self.order {
-                tile.extend(place, dim, size.bits(dim));
-            }
-        }
-        tile.cover(shape, &self.order, &self.cluster)
-    }
-}
-
-impl Linear {
-    /// Triton scales this one without regard to clusters: new registers go above the blocks.
-    fn to_linear(&self, shape: &Shape) -> LinearLayout {
-        let mut tile = Tile::new(self.rank);
-        let places = [
-            (Place::Register, &self.register),
-            (Place::Lane, &self.lane),
-            (Place::Warp, &self.warp),
-        ];
-        for (place, columns) in places {
-            columns.iter().for_each(|&column| tile.push(place, column));
-        }
-        self.block.iter().for_each(|&column| tile.reserve(column));
-        tile.fit(shape, &self.repetition_order(), |dim| shape.bits(dim), &self.block)
-    }
-
-    /// Dimensions in the order in which the registers first move along them, then innermost first.
-    fn repetition_order(&self) -> Vec<Dim> {
-        let mut order: Vec<Dim> = Vec::new();
-        let moved = self.register.iter().filter_map(|column| column.dim());
-        for dim in moved.chain((0..self.rank).rev().map(Dim)) {
-            if !order.contains(&dim) {
-                order.push(dim);
-            }
-        }
-        order
-    }
 }

@@ -25,8 +25,11 @@ from triton.experimental.gluon.language._layouts import (
     BlockedLayout,
     DistributedLayout,
     DistributedLinearLayout,
+    DotOperandLayout,
+    NVMMADistributedLayout,
     SliceLayout,
 )
+from triton.experimental.gluon.language.amd._layouts import AMDMFMALayout, AMDWMMALayout
 
 REPOSITORY = Path(__file__).resolve().parents[2]
 SEED = int(os.environ.get("BITSTABLE_LAYOUT_SEED", "20261129"))
@@ -104,13 +107,74 @@ def draw_linear(rng: random.Random, rank: int) -> DistributedLinearLayout:
     return DistributedLinearLayout(registers, *places, shape)
 
 
+def draw_nvidia(rng: random.Random, rank: int) -> NVMMADistributedLayout:
+    """The result of ``mma.sync``, or of ``wgmma`` where there is no batch."""
+    warps = split_bits(rng, rng.randint(0, 4), rank)
+    cluster = draw_cluster(rng, rank)
+    if rank == 2 and rng.random() < 0.4:
+        return NVMMADistributedLayout([3, 0], warps, [16, 2 ** rng.randint(3, 8), 16], cluster)
+    shape = rng.choice([[16, 8], [16, 8], [8, 8], [16, 16]])
+    return NVMMADistributedLayout([2, 0], warps, [1] * (rank - 2) + shape, cluster)
+
+
+def draw_mfma(rng: random.Random, rank: int) -> AMDMFMALayout:
+    """The result of ``v_mfma``."""
+    shape = rng.choice([[32, 32, 8], [16, 16, 16], [64, 4, 4], [4, 64, 4]])
+    transposed = shape[0] == 64 or rng.random() < 0.5
+    wide = shape[0] == 16 and rng.random() < 0.3
+    tiles = [1] * (rank - 2) + [rng.choice([1, 1, 2, 4]) for _ in range(2)]
+    warps = split_bits(rng, rng.randint(0, 4), rank)
+    cluster = draw_cluster(rng, rank)
+    return AMDMFMALayout(
+        rng.randint(1, 4), shape, transposed, warps, 64 if wide else 32, tiles, cluster
+    )
+
+
+def draw_wmma(rng: random.Random, rank: int) -> AMDWMMALayout:
+    """The result of ``v_wmma``. Triton prints what it cannot read where there is one warp."""
+    version = rng.randint(1, 3)
+    shapes = {1: [[16, 16, 16]], 2: [[16, 16, 16]], 3: [[16, 16, 32], [16, 16, 128], [32, 16, 128]]}
+    extents = split_bits(rng, rng.randint(0, 4), rank)
+    bits = [unit(rank, d, bit) for d in range(rank) for bit in range(extents[d].bit_length() - 1)]
+    rng.shuffle(bits)
+    registers = [bits.pop() for _ in range(min(len(bits), rng.choice([0, 0, 1, 2])))]
+    warps = bits + [[0] * rank for _ in range(0 if bits and rng.random() < 0.7 else 1)]
+    rng.shuffle(warps)
+    return AMDWMMALayout(
+        version,
+        rng.random() < 0.5,
+        warps,
+        registers,
+        rng.choice(shapes[version]),
+        draw_cluster(rng, rank),
+        rank,
+    )
+
+
+def draw_matrix(rng: random.Random, rank: int) -> DistributedLayout:
+    """The result of a matrix product, or one of its operands."""
+    result = rng.choice([draw_blocked, draw_nvidia, draw_mfma, draw_wmma])(rng, rank)
+    if rng.random() < 0.5 and not isinstance(result, BlockedLayout):
+        return result
+    operand = rng.randrange(2)
+    width = rng.choice([1, 2, 4, 8])
+    if isinstance(result, BlockedLayout):
+        width = 0
+    elif isinstance(result, NVMMADistributedLayout) and result.version[0] == 3:
+        operand = 0
+    elif isinstance(result, AMDWMMALayout):
+        width = rng.choice([8, 16] if result.version == 1 else [4, 8, 16])
+    return DotOperandLayout(operand, result, width)
+
+
 def draw_slice(rng: random.Random, rank: int) -> SliceLayout:
     """A slice of a layout of higher rank, which may be a slice as well."""
     parent: DistributedLayout
     if rank < 5 and rng.random() < 0.35:
         parent = draw_slice(rng, rank + 1)
     else:
-        parent = rng.choice([draw_blocked, draw_linear])(rng, rank + 1)
+        kinds = [draw_blocked, draw_linear] + ([draw_matrix] if rank in (1, 2) else [])
+        parent = rng.choice(kinds)(rng, rank + 1)
     return SliceLayout(rng.randrange(rank + 1), parent)
 
 
@@ -126,7 +190,8 @@ def near(rng: random.Random, shape: list[int]) -> list[int]:
 def draw_case(rng: random.Random) -> Case:
     """Any layout, on a shape of its rank."""
     rank = rng.randint(1, 4)
-    layout = rng.choice([draw_blocked, draw_slice, draw_linear])(rng, rank)
+    kinds = [draw_blocked, draw_slice, draw_linear] + ([draw_matrix] if rank in (2, 3) else [])
+    layout = rng.choice(kinds)(rng, rank)
     if isinstance(layout, DistributedLinearLayout) and rng.random() < 0.7:
         return layout, near(rng, layout.shape)
     return layout, draw_shape(rng, rank)
@@ -235,7 +300,7 @@ def compare(triton: Triton, draw: Callable[[random.Random], Case], count: int) -
 
 
 def test_random_encodings_match_triton(triton: Triton) -> None:
-    """Blocked, slice and linear encodings, nested, clustered, smaller and larger than the tensor."""
+    """Every kind, nested and clustered, on tensors smaller and larger than its tile."""
     compare(triton, draw_case, CASES)
 
 

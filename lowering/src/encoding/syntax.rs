@@ -14,7 +14,15 @@ use winnow::token::{any, take_while};
 use winnow::{LocatingSlice, ModalResult};
 
 /// The attributes whose fields `read.rs` understands.
-const KNOWN: [&str; 3] = ["ttg.blocked", "ttg.slice", "ttg.linear"];
+const KNOWN: [&str; 7] = [
+    "ttg.blocked",
+    "ttg.slice",
+    "ttg.linear",
+    "ttg.nvidia_mma",
+    "ttg.amd_mfma",
+    "ttg.amd_wmma",
+    "ttg.dot_op",
+];
 
 /// An attribute's name, without the `#`, and its fields.
 pub(super) struct Attribute {
@@ -51,9 +59,9 @@ pub(super) enum Value {
 /// Reads a text that is one attribute and nothing else.
 pub(super) fn attribute(text: &str) -> Result<Attribute, EncodingError> {
     bound_nesting(text)?;
-    let whole = delimited(multispace0, any_attribute, multispace0);
-    let mut whole = whole;
-    whole.parse(LocatingSlice::new(text)).map_err(|error| explain(error.offset(), error.inner()))
+    delimited(multispace0, any_attribute, multispace0)
+        .parse(LocatingSlice::new(text))
+        .map_err(|error| explain(error.offset(), error.inner()))
 }
 
 fn bound_nesting(text: &str) -> Result<(), EncodingError> {

@@ -96,6 +96,70 @@ fn a_linear_encoding_repeats_first_where_its_registers_move_first() {
     );
 }
 
+const MMA: &str = "#ttg.nvidia_mma<{versionMajor = 2, versionMinor = 0, warpsPerCTA = [4, 1], instrShape = [16, 8]}>";
+
+#[test]
+fn registers_of_matrix_units_are_broadcast() {
+    assert_eq!(
+        answer(MMA, &[8, 4]),
+        "#ttg.linear<{register = [[0, 1], [0, 0]], lane = [[0, 2], [0, 0], [1, 0], [2, 0], [4, 0]], \
+         warp = [[0, 0], [0, 0]], block = []}>"
+    );
+}
+
+#[test]
+fn warps_share_what_the_product_sums_over() {
+    let operand = |index| format!("#ttg.dot_op<{{opIdx = {index}, parent = {MMA}, kWidth = 4}}>");
+    assert_eq!(
+        answer(&operand(0), &[64, 64]),
+        "#ttg.linear<{register = [[0, 1], [0, 2], [8, 0], [0, 16], [0, 32]], \
+         lane = [[0, 4], [0, 8], [1, 0], [2, 0], [4, 0]], warp = [[16, 0], [32, 0]], block = []}>"
+    );
+    assert_eq!(
+        answer(&operand(1), &[64, 16]),
+        "#ttg.linear<{register = [[1, 0], [2, 0], [16, 0], [32, 0], [0, 8]], \
+         lane = [[4, 0], [8, 0], [0, 1], [0, 2], [0, 4]], warp = [[0, 0], [0, 0]], block = []}>"
+    );
+}
+
+#[test]
+fn mfma_repeats_along_a_row_before_its_warps_move_down() {
+    let text = "#ttg.amd_mfma<{version = 3, warpsPerCTA = [2, 2], instrShape = [16, 16, 16], \
+                isTransposed = true}>";
+    assert_eq!(
+        answer(text, &[64, 64]),
+        "#ttg.linear<{register = [[0, 1], [0, 2], [0, 32], [32, 0]], \
+         lane = [[1, 0], [2, 0], [4, 0], [8, 0], [0, 4], [0, 8]], warp = [[0, 16], [16, 0]], \
+         block = []}>"
+    );
+}
+
+#[test]
+fn wmma_1_interleaves_the_halves_of_a_wave() {
+    let text = "#ttg.amd_wmma<{version = 1, isTranspose = false, \
+                ctaLayout = {warp = [[0, 1], [1, 0]]}}>";
+    assert_eq!(
+        answer(text, &[64, 64]),
+        "#ttg.linear<{register = [[2, 0], [4, 0], [8, 0], [0, 32], [32, 0]], \
+         lane = [[0, 1], [0, 2], [0, 4], [0, 8], [1, 0]], warp = [[0, 16], [16, 0]], block = []}>"
+    );
+}
+
+#[test]
+fn what_is_not_known_is_named() {
+    let one = |text: &str| parse(text).unwrap_err().to_string();
+    let shared = "#ttg.swizzled_shared<{vec = 8, perPhase = 1, maxPhase = 8, order = [1, 0]}>";
+    assert_eq!(one(shared), "encoding #ttg.swizzled_shared is not understood");
+    assert_eq!(
+        one(&format!("#ttg.slice<{{dim = 1, parent = {shared}}}>")),
+        "encoding #ttg.swizzled_shared is not understood"
+    );
+    assert_eq!(
+        one(&MMA.replace("Major = 2", "Major = 1")),
+        "encoding #ttg.nvidia_mma, version 1.0, is not understood"
+    );
+}
+
 #[test]
 fn errors_say_what_and_where() {
     let mut text = BLOCKED.to_owned();
@@ -128,7 +192,7 @@ fn nesting_is_bounded() {
         let (open, close) = ("#ttg.slice<{dim = 0, parent = ".repeat(depth), "}>".repeat(depth));
         format!("{open}{BLOCKED}{close}")
     };
-    assert!(matches!(parse(&slices(1)), Ok(_)));
+    assert!(parse(&slices(1)).is_ok());
     assert!(matches!(parse(&slices(2)), Err(EncodingError::Field { field: "dim", .. })));
     assert!(matches!(parse(&slices(NESTING / 2)), Err(EncodingError::Nesting { .. })));
     assert!(matches!(parse(&slices(100_000)), Err(EncodingError::Nesting { .. })));
@@ -177,6 +241,41 @@ fn any_encoding(rank: usize) -> BoxedStrategy<String> {
     prop_oneof![any_blocked(rank), once, twice].boxed()
 }
 
+/// The result of a matrix product, or one of its operands, in tensors of rank 2.
+fn any_matrix() -> impl Strategy<Value = String> {
+    let warps = || extents(2, 2);
+    let result = prop_oneof![
+        (warps(), prop_oneof!["2", "3"]).prop_map(|(warps, version)| {
+            let depth = if version == "3" { ", 16" } else { "" };
+            format!(
+                "#ttg.nvidia_mma<{{versionMajor = {version}, versionMinor = 0, \
+                 warpsPerCTA = {warps:?}, instrShape = [16, 8{depth}]}}>"
+            )
+        }),
+        (warps(), prop_oneof!["32, 32", "16, 16", "4, 64"], any::<bool>()).prop_map(
+            |(warps, size, transposed)| format!(
+                "#ttg.amd_mfma<{{version = 3, warpsPerCTA = {warps:?}, \
+                 instrShape = [{size}, 8], isTransposed = {transposed}}}>"
+            )
+        ),
+        (1u32..=3, any::<bool>()).prop_map(|(version, transposed)| format!(
+            "#ttg.amd_wmma<{{version = {version}, isTranspose = {transposed}, \
+             ctaLayout = {{register = [[0, 1]], warp = [[1, 0], [0, 2]]}}}}>"
+        )),
+        any_blocked(2),
+    ];
+    (result, prop_oneof![Just("0"), Just("none")], 0u32..4).prop_map(|(result, operand, width)| {
+        let width = match result.starts_with("#ttg.blocked") {
+            true => String::new(),
+            false => format!(", kWidth = {}", 1 << width),
+        };
+        match operand {
+            "none" => result,
+            index => format!("#ttg.dot_op<{{opIdx = {index}, parent = {result}{width}}}>"),
+        }
+    })
+}
+
 fn any_case() -> impl Strategy<Value = (String, Vec<u64>)> {
     (1usize..=4).prop_flat_map(|rank| (any_encoding(rank), extents(rank, 6)))
 }
@@ -211,7 +310,7 @@ proptest! {
 
     #[test]
     fn no_damage_makes_parse_or_to_linear_panic(
-        (text, extents) in any_case(),
+        (text, extents) in prop_oneof![any_case(), (any_matrix(), extents(2, 8))],
         damage in proptest::collection::vec(
             (any::<prop::sample::Index>(), prop_oneof!["[\\[\\]{}<>,= #0-9a-z]{0,3}", "\\PC"]),
             1..4,
@@ -233,6 +332,20 @@ proptest! {
     fn every_index_bit_has_one_place((text, extents) in any_case()) {
         let layout = linear_layout(&text, &shape(&extents)).unwrap();
         prop_assert_eq!(&layout.shape, &shape(&extents));
+        prop_assert!(covers_once(&layout), "{}", layout);
+        prop_assert!(layout.register.iter().all(|&basis| basis != Basis::ZERO), "{}", layout);
+    }
+
+    #[test]
+    fn matrix_units_place_every_index_bit_once(
+        text in any_matrix(),
+        extents in extents(2, 8),
+        dim in 0usize..2,
+    ) {
+        let layout = linear_layout(&text, &shape(&extents)).unwrap();
+        prop_assert!(covers_once(&layout), "{}", layout);
+        let sliced = format!("#ttg.slice<{{dim = {dim}, parent = {text}}}>");
+        let layout = linear_layout(&sliced, &shape(&extents[..1])).unwrap();
         prop_assert!(covers_once(&layout), "{}", layout);
         prop_assert!(layout.register.iter().all(|&basis| basis != Basis::ZERO), "{}", layout);
     }

@@ -7,7 +7,7 @@
 //! # Invariants
 //! - **B1** A column's bit lies below the tile's size along its dimension.
 //! # Held by
-//! B1: [`Tile::extend`] and [`Tile::push`] are the only ways to a column.
+//! B1: [`Tile::extend`] and [`Tile::push`], the only ways to a column that moves.
 
 use crate::layout::{Basis, Dim, LinearLayout, Shape};
 
@@ -48,6 +48,15 @@ pub(super) enum Place {
     Register,
     Lane,
     Warp,
+}
+
+/// What becomes of registers that fall outside the tensor. Lanes and warps are always broadcast.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Outside {
+    /// There are none. Triton 3.9 does this for blocked and linear encodings.
+    Drop,
+    /// They repeat others, as all that matrix units compute does.
+    Broadcast,
 }
 
 /// The columns so far, and how many bits of each dimension they use.
@@ -94,10 +103,38 @@ impl Tile {
         }
     }
 
+    /// Lets the next bits of `place` move nowhere.
+    pub(super) fn broadcast(&mut self, place: Place, bits: u32) {
+        let columns = self.columns(place);
+        columns.extend((0..bits).map(|_| Column::Broadcast));
+    }
+
+    /// Appends columns that count copies of the tile so far.
+    pub(super) fn multiply(&mut self, places: &[(Place, &[Column])]) {
+        let base = self.size.clone();
+        for &(place, columns) in places {
+            for &column in columns {
+                self.push(
+                    place,
+                    match column {
+                        Column::Bit(dim, bit) => Column::Bit(dim, base[dim.0] + bit),
+                        Column::Broadcast => Column::Broadcast,
+                    },
+                );
+            }
+        }
+    }
+
     /// Fits the tile to a tensor whose highest bits belong to the CTAs of a cluster.
     ///
     /// The columns of `cluster` count its CTAs; CTAs that the tensor is too small for repeat it.
-    pub(super) fn cover(self, shape: &Shape, order: &[Dim], cluster: &[Column]) -> LinearLayout {
+    pub(super) fn cover(
+        self,
+        shape: &Shape,
+        order: &[Dim],
+        cluster: &[Column],
+        outside: Outside,
+    ) -> LinearLayout {
         let mut own: Vec<u32> = (0..shape.rank()).map(|dim| shape.bits(Dim(dim))).collect();
         for &column in cluster {
             if let Column::Bit(dim, bit) = column {
@@ -109,24 +146,27 @@ impl Tile {
             Column::Broadcast => Column::Broadcast,
         };
         let block: Vec<Column> = cluster.iter().map(raised).collect();
-        self.fit(shape, order, |dim| own[dim.0], &block)
+        self.fit(shape, order, |dim| own[dim.0], &block, outside)
     }
 
     /// Fits the tile to a tensor of which each CTA holds `own` bits, and the columns of `block`
     /// the rest. More registers cover what is too large for the tile, dimension by dimension in
-    /// `order`; of what lies outside, registers are dropped and all else is broadcast.
+    /// `order`.
     pub(super) fn fit(
         mut self,
         shape: &Shape,
         order: &[Dim],
         own: impl Fn(Dim) -> u32,
         block: &[Column],
+        outside: Outside,
     ) -> LinearLayout {
         for &dim in order {
             let missing = own(dim).saturating_sub(self.size[dim.0]);
             self.extend(Place::Register, dim, missing);
         }
-        self.register.retain(|column| !column.is_outside(&own));
+        if outside == Outside::Drop {
+            self.register.retain(|column| !column.is_outside(&own));
+        }
         let inside =
             |column: &Column| if column.is_outside(&own) { Column::Broadcast } else { *column };
         let bases =
