@@ -6,38 +6,61 @@
 //! # Invariants
 //! - **B1** Types and attributes are given as text of our own. Text that does not parse is a bug
 //!   of ours and panics; nothing derived from the user's input may come this way unchecked.
-//! - **B2** Operations are made in generic form and are verified by Triton, which knows their
+//! - **B2** Equal texts are parsed once a module: a lowering names few types, and names them often.
+//! - **B3** Operations are made in generic form and are verified by Triton, which knows their
 //!   dialects. Here they are unregistered.
 //! # Not here
 //! Which operations a step needs (`emit/`).
 
+use std::{cell::RefCell, collections::HashMap};
+
 use melior::{
     Context,
     ir::{
-        Attribute, Identifier, Location, Operation, OperationRef, Type, Value, ValueLike,
+        Attribute, AttributeLike, Identifier, Location, Operation, OperationRef, Type, TypeLike,
+        Value, ValueLike,
         operation::{OperationBuilder, OperationLike},
     },
 };
 use mlir_sys::{
-    MlirOperation, mlirBlockInsertOwnedOperationBefore, mlirOperationClone, mlirOperationGetBlock,
-    mlirOperationGetNumResults, mlirOperationGetResult,
+    MlirAttribute, MlirOperation, MlirType, mlirBlockInsertOwnedOperationBefore,
+    mlirOperationClone, mlirOperationGetBlock, mlirOperationGetNumResults, mlirOperationGetResult,
 };
+
+use crate::session::Session;
+
+/// The types and attributes that builders of one module have parsed.
+#[derive(Default)]
+pub struct Parsed {
+    types: RefCell<HashMap<String, MlirType>>,
+    attributes: RefCell<HashMap<String, MlirAttribute>>,
+}
 
 /// Makes operations in front of an anchor, at the anchor's location.
 #[derive(Clone, Copy)]
 pub struct Builder<'c> {
     context: &'c Context,
+    parsed: &'c Parsed,
     location: Location<'c>,
     anchor: MlirOperation,
 }
 
 impl<'c> Builder<'c> {
     /// A builder that inserts in front of `anchor`, which must stay in its block meanwhile.
-    pub fn before<'a>(context: &'c Context, anchor: &impl OperationLike<'c, 'a>) -> Builder<'c>
+    pub fn before<'a>(session: &'c Session, anchor: &impl OperationLike<'c, 'a>) -> Builder<'c>
     where
         'c: 'a,
     {
-        Builder { context, location: anchor.location(), anchor: anchor.to_raw() }
+        let (context, parsed) = (session.context(), session.parsed());
+        Builder { context, parsed, location: anchor.location(), anchor: anchor.to_raw() }
+    }
+
+    /// The same in front of another operation, at that operation's location.
+    pub fn moved_before<'a>(&self, anchor: &impl OperationLike<'c, 'a>) -> Builder<'c>
+    where
+        'c: 'a,
+    {
+        Builder { location: anchor.location(), anchor: anchor.to_raw(), ..*self }
     }
 
     /// The context of the module.
@@ -47,16 +70,30 @@ impl<'c> Builder<'c> {
 
     /// A type from our own text.
     pub fn ty(&self, text: &str) -> Type<'c> {
+        if let Some(&raw) = self.parsed.types.borrow().get(text) {
+            // SAFETY: it was made in this context, where types live as long as the context.
+            return unsafe { Type::from_raw(raw) };
+        }
         match Type::parse(self.context, text) {
-            Some(ty) => ty,
+            Some(ty) => {
+                self.parsed.types.borrow_mut().insert(text.to_owned(), ty.to_raw());
+                ty
+            }
             None => panic!("type does not parse: {text}"),
         }
     }
 
     /// An attribute from our own text.
     pub fn attr(&self, text: &str) -> Attribute<'c> {
+        if let Some(&raw) = self.parsed.attributes.borrow().get(text) {
+            // SAFETY: it was made in this context, where attributes live as long as the context.
+            return unsafe { Attribute::from_raw(raw) };
+        }
         match Attribute::parse(self.context, text) {
-            Some(attribute) => attribute,
+            Some(attribute) => {
+                self.parsed.attributes.borrow_mut().insert(text.to_owned(), attribute.to_raw());
+                attribute
+            }
             None => panic!("attribute does not parse: {text}"),
         }
     }

@@ -53,10 +53,10 @@ pub fn rewrite(text: &str, pipeline: &str) -> Result<Rewritten, Failure> {
     for pass in passes {
         match pass {
             Pass::PinReduce { remarks } => {
-                pin_reduce::run(session.context(), root, remarks, &mut report)?;
+                pin_reduce::run(&session, root, remarks, &mut report)?;
             }
             Pass::ShieldReduce => {
-                shield::run(session.context(), root).map_err(Failure::Refused)?;
+                shield::run(&session, root).map_err(Failure::Refused)?;
             }
             Pass::CrashTest(crash) => go_wrong(crash),
         }

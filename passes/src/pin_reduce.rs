@@ -13,7 +13,7 @@ use bitstable_lowering::{
     plan::{Plan, Site, State, Step},
     planner, tree,
 };
-use melior::{Context, ir::operation::OperationLike};
+use melior::ir::operation::OperationLike;
 
 use crate::{
     build::Builder,
@@ -23,6 +23,7 @@ use crate::{
     place::Place,
     refusal::{Bug, Failure, Refusal, Refused},
     report::{self, Diagnostic, Report},
+    session::Session,
     shield,
     site::{self, Lowered, Reduction, Way},
     target::{Machine, Target},
@@ -36,7 +37,7 @@ struct Decided<'c> {
 
 /// Runs the pass.
 pub fn run<'c>(
-    context: &'c Context,
+    session: &'c Session,
     root: Op<'c>,
     remarks: Remarks,
     report: &mut Report,
@@ -74,7 +75,7 @@ pub fn run<'c>(
         report.reductions.push(entry);
         match (&reduction.way, plan) {
             (Way::Lowered(lowered), Some((plan, combine))) => {
-                let b = Builder::before(context, &reduction.op);
+                let b = Builder::before(session, &reduction.op);
                 emit::lower(b, reduction.op, lowered, &plan, &combine, &machine.target);
             }
             _ => ir::remove_discardable_attribute(reduction.op, site::ORDER),

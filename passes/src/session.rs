@@ -19,6 +19,7 @@ use melior::{
 use mlir_sys::mlirOperationPrintWithFlags;
 
 use crate::{
+    build::Parsed,
     ir,
     place::Place,
     refusal::{Bug, Refusal, Refused},
@@ -35,6 +36,7 @@ pub const DEEPEST: usize = 1000;
 /// A context, and what it had to say.
 pub struct Session {
     context: Context,
+    parsed: Parsed,
     log: Rc<RefCell<Vec<Message>>>,
 }
 
@@ -66,12 +68,17 @@ impl Session {
             entries.borrow_mut().push(message);
             true
         });
-        Session { context, log }
+        Session { context, parsed: Parsed::default(), log }
     }
 
     /// The context.
     pub fn context(&self) -> &Context {
         &self.context
+    }
+
+    /// What builders have parsed.
+    pub fn parsed(&self) -> &Parsed {
+        &self.parsed
     }
 
     /// Parses a module in generic form. MLIR verifies it.
@@ -115,12 +122,13 @@ impl Session {
     }
 }
 
-/// Prints a module as it was parsed: generic form, no aliases, with locations.
+/// Prints a module in generic form, with locations.
+///
+/// Only locations get aliases: every type and attribute that Triton would give one is opaque
+/// here. Without them most of the text would be the reduction's location, again and again.
 pub fn print(module: &Module<'_>) -> Result<String, Bug> {
-    let flags = OperationPrintingFlags::new()
-        .print_generic_operation_form()
-        .use_local_scope()
-        .enable_debug_info(true, false);
+    let flags =
+        OperationPrintingFlags::new().print_generic_operation_form().enable_debug_info(true, false);
     let mut bytes: Vec<u8> = Vec::new();
     // SAFETY: the operation and the flags are valid; the callback is given the vector that outlives
     // the call.

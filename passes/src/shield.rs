@@ -13,10 +13,7 @@
 
 use std::collections::BTreeSet;
 
-use melior::{
-    Context,
-    ir::{ValueLike, operation::OperationLike},
-};
+use melior::ir::{ValueLike, operation::OperationLike};
 
 use crate::{
     build::Builder,
@@ -24,6 +21,7 @@ use crate::{
     ir::{self, Op, Val},
     place::Place,
     refusal::{Refusal, Refused},
+    session::Session,
     site, text,
 };
 
@@ -105,12 +103,12 @@ pub fn strip(shields: &[Op<'_>]) {
 
 /// The pass `shield-reduce`: puts shields on the operands of pinned reductions that lack them, and
 /// fixes the order of the elements of reshapes that lead to them.
-pub fn run<'c>(context: &'c Context, root: Op<'c>) -> Result<(), Vec<Refused>> {
+pub fn run<'c>(session: &'c Session, root: Op<'c>) -> Result<(), Vec<Refused>> {
     for op in site::pinned(&ir::walk(root))? {
         let reshapes = element_order::history(&ir::operands(op));
         let reorder = |o: &Op<'_>| ir::name(*o) == "tt.reshape" && element_order::reorders(*o);
-        reshapes.into_iter().filter(reorder).for_each(|r| fix_order(context, r));
-        let b = Builder::before(context, &op);
+        reshapes.into_iter().filter(reorder).for_each(|r| fix_order(session, r));
+        let b = Builder::before(session, &op);
         for (number, operand) in ir::operands(op).into_iter().enumerate() {
             let shielded =
                 matches!(ir::source(operand), ir::Source::Result(made_by, _) if is_shield(made_by));
@@ -134,8 +132,8 @@ fn put_on<'c>(b: Builder<'c>, operand: Val<'c>) -> Val<'c> {
 }
 
 /// Makes a reshape keep the tensor's own order.
-fn fix_order<'c>(context: &'c Context, reshape: Op<'c>) {
-    let b = Builder::before(context, &reshape);
+fn fix_order<'c>(session: &'c Session, reshape: Op<'c>) {
+    let b = Builder::before(session, &reshape);
     let result = ir::results(reshape)[0];
     let new = b.one("tt.reshape", &ir::operands(reshape), result.r#type(), &[]);
     ir::replace(result, new);

@@ -230,11 +230,15 @@ impl<'c> Reader<'_, 'c> {
                 sized(&layout, &text, self.machine)?;
                 Ok((layout, Converted::No))
             }
-            // Warps of several CTAs cannot be told apart without knowing the layout.
-            Err(EncodingError::Unknown { .. }) if self.machine.num_ctas == 1 => {
-                Ok((plain(shape, Dim(self.axis as usize), self.machine), Converted::Yes))
+            // The tensor is at odds with itself.
+            Err(error @ (EncodingError::Rank { .. } | EncodingError::Shape(_))) => {
+                Err(Refusal::Encoding { axis: self.axis, error })
             }
-            Err(error) => Err(Refusal::Encoding { axis: self.axis, error }),
+            // A layout that Triton knows and we do not. Which CTA holds what is then not known.
+            Err(error) if self.machine.num_ctas > 1 => {
+                Err(Refusal::Encoding { axis: self.axis, error })
+            }
+            Err(_) => Ok((plain(shape, Dim(self.axis as usize), self.machine), Converted::Yes)),
         }
     }
 

@@ -133,7 +133,7 @@ impl<'c> Combine<'c> {
             if operation == root {
                 continue;
             }
-            let here = Builder::before(b.context(), &operation);
+            let here = b.moved_before(&operation);
             match treatment(operation, &self.target) {
                 Ok(Treatment::Pin(op, element)) => {
                     let operands = ir::operands(operation);
