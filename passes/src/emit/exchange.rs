@@ -13,7 +13,11 @@ pub mod routes;
 mod words;
 
 use bitstable_lowering::plan::{LaneBit, Operands};
-use melior::ir::ValueLike;
+use melior::ir::{
+    Attribute, Type, ValueLike,
+    attribute::{BoolAttribute, IntegerAttribute},
+    r#type::IntegerType,
+};
 
 use crate::{build::Builder, emit::combine::Combine, ir::Val, target::Target};
 use routes::{Broadcast, Dpp, Family, Move};
@@ -63,9 +67,14 @@ fn density(route: &[Move]) -> Density {
 /// Whether the bit is set in the number of this lane: an `i1`.
 pub fn lane_bit_is_set<'c>(b: Builder<'c>, target: &Target, lane_bit: LaneBit) -> Val<'c> {
     let mask = b.i32(1 << lane_bit.0);
-    let bit = b.one("llvm.and", &[thread(b, target), mask], b.ty("i32"), &[]);
-    let ne = b.attr("1 : i64");
-    b.one("llvm.icmp", &[bit, b.i32(0)], b.ty("i1"), &[("predicate", ne)])
+    let bit = b.one("llvm.and", &[thread(b, target), mask], word_type(b), &[]);
+    let ne = integer(b, 64, 1);
+    b.one(
+        "llvm.icmp",
+        &[bit, b.i32(0)],
+        IntegerType::new(b.context(), 1).into(),
+        &[("predicate", ne)],
+    )
 }
 
 /// The number of the thread in its CTA, whose low bits are the lane, as Triton counts lanes.
@@ -74,7 +83,7 @@ fn thread<'c>(b: Builder<'c>, target: &Target) -> Val<'c> {
         Target::Nvidia { .. } => "nvvm.read.ptx.sreg.tid.x",
         Target::Amd { .. } => "rocdl.workitem.id.x",
     };
-    b.one(name, &[], b.ty("i32"), &[])
+    b.one(name, &[], word_type(b), &[])
 }
 
 /// The operands of a combine of every value with its partner's.
@@ -150,10 +159,7 @@ fn ordered<'c>(
 
 /// The first where the bit is set, else the second.
 fn select<'c>(b: Builder<'c>, bit: Val<'c>, set: &[Val<'c>], clear: &[Val<'c>]) -> Vec<Val<'c>> {
-    let pick = |(&s, &c): (&Val<'c>, &Val<'c>)| {
-        let flags = [("fastmathFlags", b.attr("#llvm.fastmath<none>"))];
-        b.one("llvm.select", &[bit, s, c], s.r#type(), &flags)
-    };
+    let pick = |(&s, &c): (&Val<'c>, &Val<'c>)| b.one("llvm.select", &[bit, s, c], s.r#type(), &[]);
     set.iter().zip(clear).map(pick).collect()
 }
 
@@ -163,7 +169,7 @@ fn swapped<'c>(b: Builder<'c>, bit: LaneBit, low: &[Val<'c>], high: &[Val<'c>]) 
     let name = format!("rocdl.permlane{}.swap", 1u32 << bit.0);
     let (first, second) =
         (Packed::pack(b, low, Density::Shared), Packed::pack(b, high, Density::Shared));
-    let i32 = b.ty("i32");
+    let i32 = word_type(b);
     let both = b.ty("!llvm.struct<(i32, i32)>");
     let attrs = [("fi", b.attr("false")), ("boundControl", b.attr("false"))];
     let swap = |(&x, &y): (&Val<'c>, &Val<'c>)| {
@@ -206,9 +212,17 @@ pub fn wave_fold<'c>(
     })
 }
 
+fn word_type<'c>(b: Builder<'c>) -> Type<'c> {
+    IntegerType::new(b.context(), 32).into()
+}
+
+fn integer<'c>(b: Builder<'c>, bits: u32, value: i64) -> Attribute<'c> {
+    IntegerAttribute::new(IntegerType::new(b.context(), bits).into(), value).into()
+}
+
 /// One word through one move.
 fn moved<'c>(b: Builder<'c>, target: &Target, step: Move, word: Val<'c>) -> Val<'c> {
-    let (ty, i32) = (word.r#type(), b.ty("i32"));
+    let (ty, i32) = (word.r#type(), word_type(b));
     match step {
         Move::Shuffle(mask) => {
             let operands = [b.i32(-1), word, b.i32(mask as i32), b.i32(31)];
@@ -218,12 +232,12 @@ fn moved<'c>(b: Builder<'c>, target: &Target, step: Move, word: Val<'c>) -> Val<
         Move::Dpp(control) => {
             // Lanes that read nothing get zero. All rows and banks take part, also those whose
             // result nobody wants: only so does LLVM make the move a part of its user.
-            let all = b.attr("15 : i32");
+            let all = integer(b, 32, 15);
             let attrs = [
-                ("dppCtrl", b.attr(&format!("{} : i32", control.encoding()))),
+                ("dppCtrl", integer(b, 32, control.encoding().into())),
                 ("rowMask", all),
                 ("bankMask", all),
-                ("boundCtrl", b.attr("true")),
+                ("boundCtrl", BoolAttribute::new(b.context(), true).into()),
             ];
             let old = b.one("llvm.mlir.zero", &[], ty, &[]);
             b.one("rocdl.update.dpp", &[old, word], ty, &attrs)
@@ -234,10 +248,9 @@ fn moved<'c>(b: Builder<'c>, target: &Target, step: Move, word: Val<'c>) -> Val<
             cast(b, b.one("rocdl.ds_swizzle", &[cast(b, word, i32), pattern], i32, &[]), ty)
         }
         Move::Bpermute(mask) => {
-            let none = [("overflowFlags", b.attr("#llvm.overflow<none>"))];
             let thread = thread(b, target);
             let from = b.one("llvm.xor", &[thread, b.i32(mask as i32)], i32, &[]);
-            let address = b.one("llvm.shl", &[from, b.i32(2)], i32, &none);
+            let address = b.one("llvm.shl", &[from, b.i32(2)], i32, &[]);
             cast(b, b.one("rocdl.ds_bpermute", &[address, cast(b, word, i32)], i32, &[]), ty)
         }
         Move::PermlaneX16 => {

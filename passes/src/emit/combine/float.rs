@@ -21,7 +21,11 @@
 //! # Not here
 //! Which operations a combine function may have (`combine.rs`).
 
-use melior::ir::Value;
+use melior::ir::{
+    Attribute, Type, Value, ValueLike,
+    attribute::{ArrayAttribute, DenseI32ArrayAttribute, IntegerAttribute, StringAttribute},
+    r#type::IntegerType,
+};
 
 use crate::{build::Builder, element::Element, target::Target};
 
@@ -144,21 +148,20 @@ pub fn emit<'c>(
     operands: &[Value<'c, 'c>],
 ) -> Value<'c, 'c> {
     match form(target, op, element) {
-        Some(Form::Intrinsic(name)) => intrinsic(b, name, element, operands),
+        Some(Form::Intrinsic(name)) => intrinsic(b, name, operands),
         Some(Form::Ptx(instruction)) => ptx_instruction(b, instruction, element, operands),
         Some(Form::Bf16Fma(fused)) => bf16_fma(b, fused, operands),
-        Some(Form::Constrained(name)) => constrained(b, name, element, operands),
+        Some(Form::Constrained(name)) => constrained(b, name, operands),
         Some(Form::Fenced(name)) => {
-            let flags = [("fastmathFlags", b.attr("#llvm.fastmath<none>"))];
-            let value = b.one(name, operands, b.ty(&element.name()), &flags);
+            let value = b.one(name, operands, operands[0].r#type(), &[]);
             fence(b, target, element, value)
         }
         Some(Form::ViaF32) => {
-            let f32 = b.ty("f32");
+            let f32 = Type::float32(b.context());
             let wide: Vec<_> =
                 operands.iter().map(|&x| b.one("llvm.fpext", &[x], f32, &[])).collect();
             let value = emit(b, target, op, Element::F32, &wide);
-            b.one("llvm.fptrunc", &[value], b.ty(&element.name()), &[])
+            b.one("llvm.fptrunc", &[value], operands[0].r#type(), &[])
         }
         None => panic!("{op:?} on {element:?} does not round once on {target:?}"),
     }
@@ -174,7 +177,7 @@ pub fn fence<'c>(
 ) -> Value<'c, 'c> {
     match (target, element) {
         (_, Element::Int(_)) => value,
-        (Target::Amd { .. }, _) => assembly(b, "", "=v,0", element, &[value]),
+        (Target::Amd { .. }, _) => assembly(b, "", "=v,0", &[value]),
         // Through f32, whose result is rounded by integer arithmetic: nothing to contract.
         (Target::Nvidia { capability }, Element::Bf16) if *capability < 80 => value,
         (Target::Nvidia { .. }, _) => {
@@ -190,31 +193,25 @@ fn constant<'c>(b: Builder<'c>, number: &str, element: Element) -> Value<'c, 'c>
     b.one("llvm.mlir.constant", &[], b.ty(&ty), &[("value", value)])
 }
 
-fn intrinsic<'c>(
-    b: Builder<'c>,
-    name: &str,
-    element: Element,
-    operands: &[Value<'c, 'c>],
-) -> Value<'c, 'c> {
-    let segments = format!("array<i32: {}, 0>", operands.len());
+fn intrinsic<'c>(b: Builder<'c>, name: &str, operands: &[Value<'c, 'c>]) -> Value<'c, 'c> {
+    let context = b.context();
+    let segments = [operands.len() as i32, 0];
     let attrs = [
-        ("intrin", b.attr(&format!("\"{name}\""))),
-        ("fastmathFlags", b.attr("#llvm.fastmath<none>")),
-        ("op_bundle_sizes", b.attr("array<i32>")),
-        ("operandSegmentSizes", b.attr(&segments)),
+        ("intrin", StringAttribute::new(context, name).into()),
+        ("op_bundle_sizes", DenseI32ArrayAttribute::new(context, &[]).into()),
+        ("operandSegmentSizes", DenseI32ArrayAttribute::new(context, &segments).into()),
     ];
-    b.one("llvm.call_intrinsic", operands, b.ty(&element.name()), &attrs)
+    b.one("llvm.call_intrinsic", operands, operands[0].r#type(), &attrs)
 }
 
-fn constrained<'c>(
-    b: Builder<'c>,
-    name: &str,
-    element: Element,
-    operands: &[Value<'c, 'c>],
-) -> Value<'c, 'c> {
+fn constrained<'c>(b: Builder<'c>, name: &str, operands: &[Value<'c, 'c>]) -> Value<'c, 'c> {
     // Round to nearest, ties to even; ignore exceptions.
-    let attrs = [("roundingmode", b.attr("1 : i64")), ("fpExceptionBehavior", b.attr("0 : i64"))];
-    b.one(name, operands, b.ty(&element.name()), &attrs)
+    let attrs = [("roundingmode", int64(b, 1)), ("fpExceptionBehavior", int64(b, 0))];
+    b.one(name, operands, operands[0].r#type(), &attrs)
+}
+
+fn int64<'c>(b: Builder<'c>, value: i64) -> Attribute<'c> {
+    IntegerAttribute::new(IntegerType::new(b.context(), 64).into(), value).into()
 }
 
 fn bf16_fma<'c>(b: Builder<'c>, fused: Fused, operands: &[Value<'c, 'c>]) -> Value<'c, 'c> {
@@ -243,7 +240,7 @@ fn ptx_instruction<'c>(
     let places: Vec<String> = (0..=operands.len()).map(|i| format!("${i}")).collect();
     let text = format!("{instruction} {};", places.join(", "));
     let constraints = format!("={register}{}", format!(",{register}").repeat(operands.len()));
-    assembly(b, &text, &constraints, element, operands)
+    assembly(b, &text, &constraints, operands)
 }
 
 /// Inline assembly without side effects: LLVM may share it or drop it.
@@ -251,16 +248,16 @@ fn assembly<'c>(
     b: Builder<'c>,
     text: &str,
     constraints: &str,
-    element: Element,
     operands: &[Value<'c, 'c>],
 ) -> Value<'c, 'c> {
+    let context = b.context();
     let attrs = [
-        ("asm_string", b.attr(&format!("\"{text}\""))),
-        ("constraints", b.attr(&format!("\"{constraints}\""))),
-        ("asm_dialect", b.attr("0 : i64")),
-        ("operand_attrs", b.attr("[]")),
+        ("asm_string", StringAttribute::new(context, text).into()),
+        ("constraints", StringAttribute::new(context, constraints).into()),
+        ("asm_dialect", int64(b, 0)),
+        ("operand_attrs", ArrayAttribute::new(context, &[]).into()),
     ];
-    b.one("llvm.inline_asm", operands, b.ty(&element.name()), &attrs)
+    b.one("llvm.inline_asm", operands, operands[0].r#type(), &attrs)
 }
 
 #[cfg(test)]

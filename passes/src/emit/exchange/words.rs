@@ -9,7 +9,7 @@
 //! # Not here
 //! How a word moves (`exchange.rs`).
 
-use melior::ir::{Type, ValueLike};
+use melior::ir::{Type, ValueLike, r#type::IntegerType};
 
 use crate::{build::Builder, element::Element, ir::Val, text};
 
@@ -75,9 +75,9 @@ fn parcels<'c>(values: &[Val<'c>], density: Density) -> Vec<Parcel<'c>> {
     let mut parcels: Vec<Parcel<'c>> = Vec::new();
     for (i, value) in values.iter().enumerate() {
         let ty = value.r#type();
-        let printed = text::printed_type(ty);
-        let Some(element) = Element::parse(&printed) else {
-            panic!("a value of type {printed} has no registers to travel in")
+        let element = match parcels.last() {
+            Some(last) if last.ty == ty => last.element,
+            _ => element(ty),
         };
         let room = match density {
             Density::Shared => 32 / stored_bits(element).min(32),
@@ -89,6 +89,14 @@ fn parcels<'c>(values: &[Val<'c>], density: Density) -> Vec<Parcel<'c>> {
         }
     }
     parcels
+}
+
+fn element(ty: Type<'_>) -> Element {
+    let printed = text::printed_type(ty);
+    match Element::parse(&printed) {
+        Some(element) => element,
+        None => panic!("a value of type {printed} has no registers to travel in"),
+    }
 }
 
 /// The width that a value of this type takes in a register: a truth value takes a byte.
@@ -103,7 +111,7 @@ impl<'c> Parcel<'c> {
     }
 
     fn pack(&self, b: Builder<'c>, values: &[Val<'c>], density: Density) -> Vec<Val<'c>> {
-        let i32 = b.ty("i32");
+        let i32: Type<'c> = IntegerType::new(b.context(), 32).into();
         match self.element {
             Element::F32 | Element::Int(32) => vec![values[0]],
             Element::F64 | Element::Int(64) => {
@@ -154,7 +162,7 @@ impl<'c> Parcel<'c> {
     }
 
     fn narrow(&self, b: Builder<'c>) -> Type<'c> {
-        b.ty(&format!("i{}", stored_bits(self.element)))
+        IntegerType::new(b.context(), stored_bits(self.element)).into()
     }
 
     fn vector(&self, b: Builder<'c>) -> Type<'c> {
@@ -187,8 +195,7 @@ pub fn cast<'c>(b: Builder<'c>, value: Val<'c>, ty: Type<'c>) -> Val<'c> {
 }
 
 fn truncate<'c>(b: Builder<'c>, value: Val<'c>, ty: Type<'c>) -> Val<'c> {
-    let flags = [("overflowFlags", b.attr("#llvm.overflow<none>"))];
-    b.one("llvm.trunc", &[value], ty, &flags)
+    b.one("llvm.trunc", &[value], ty, &[])
 }
 
 fn extract<'c>(b: Builder<'c>, vector: Val<'c>, index: usize, ty: Type<'c>) -> Val<'c> {
