@@ -12,8 +12,11 @@ from wheelbuild.errors import BuildError
 from wheelbuild.progress import Step, run
 
 EXPORTS = {"bitstable_free", "bitstable_rewrite", "bitstable_version"}
-# Everything else is linked in: the wheel must load where no LLVM is installed.
-SYSTEM_LIBRARIES = re.compile(r"(libc|libm|libdl|librt|libpthread|libgcc_s|ld-linux-x86-64)\.so")
+# Everything else is linked in: the wheel must load where no LLVM is installed. The C++ runtime is
+# everywhere where Triton's own library loads.
+SYSTEM_LIBRARIES = re.compile(
+    r"(libc|libm|libdl|librt|libpthread|libgcc_s|libstdc\+\+|ld-linux-x86-64)\.so"
+)
 
 
 def our_version(root: Path) -> str:

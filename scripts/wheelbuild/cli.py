@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import fcntl
 import json
+import os
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -84,7 +85,10 @@ def main(arguments: list[str] | None = None) -> int:
     if python is None or options.no_report:
         return 0
     print(flush=True)
-    return subprocess.run([python, "-m", "triton.bitstable.report"], check=False).returncode
+    # A cache of our own: the kernels of an unchanged build are compiled once.
+    variables = {**os.environ, "TRITON_CACHE_DIR": str(places.cache / "triton")}
+    command = [python, "-m", "triton.bitstable.report"]
+    return subprocess.run(command, env=variables, check=False).returncode
 
 
 def _build(options: argparse.Namespace, places: _Places) -> Path | None:

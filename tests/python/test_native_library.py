@@ -87,7 +87,7 @@ def test_unknown_pipeline_is_refused(pipeline):
     assert not caught.value.bug
 
 
-@pytest.mark.parametrize("module", [b"", b"not a module", b"\xff\xfe", b"module {", b"\0" * 64])
+@pytest.mark.parametrize("module", [b"not a module", b"\xff\xfe", b"module {", b"\0" * 64])
 def test_text_that_is_no_module_does_not_crash(module):
     with pytest.raises(ReductionOrderError) as caught:
         _native.library().rewrite(module, "pin-reduce")
@@ -149,10 +149,11 @@ def refused(x, out):
 
 
 def test_a_refusal_names_the_kernels_file_and_line():
-    line = refused.starting_line_number + 3
+    # The place of what is refused: the assertion in the combine function.
+    line = refused_combine.starting_line_number + 2
     with pytest.raises(ReductionOrderError) as caught:
         compile(refused, SM90, options={"debug": True})
     (diagnostic, *_) = caught.value.diagnostics
     assert (diagnostic.file, diagnostic.line) == (__file__, line)
     assert not caught.value.bug
-    assert "tl.reduce(v, 0, refused_combine" in str(caught.value)
+    assert "side effects are refused" in str(caught.value)

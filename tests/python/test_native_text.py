@@ -82,7 +82,7 @@ def pinned_kernel(x, out, N: tl.constexpr):
 def test_debug_lines_find_the_users_file(target):
     compiled = compile(pinned_kernel, target, N=32)
     assembly = compiled.asm["ptx" if target.backend == "cuda" else "amdgcn"]
-    files = dict(re.findall(r'\.file\s+(\d+) .*"([^"/]+\.py)"', assembly))
+    files = dict(re.findall(r'\.file\s+(\d+) .*?([^"/]+\.py)"', assembly))
     numbers = [number for number, name in files.items() if name == "test_native_text.py"]
     assert len(numbers) == 1
     lines = {int(n) for n in re.findall(rf"\.loc\s+{numbers[0]} (\d+)", assembly)}

@@ -87,7 +87,10 @@ def rewrite(module: Any, pipeline: str, scan: Scan | None = None) -> tuple[Any, 
         return module, {"reductions": []}
     generic = text.print_generic(scan.body)
     result, report = _native.library().rewrite(generic, pipeline)
-    return text.parse(result, module.context), report
+    try:
+        return text.parse(result, module.context), report
+    except RuntimeError:  # the parser's reason is on stderr
+        raise ReductionOrderError([_UNREADABLE], bug=True) from None
 
 
 def install(stages: dict[str, Stage]) -> None:
@@ -123,6 +126,9 @@ def _pin_first(make_llir: Stage) -> Stage:
     return llir
 
 
+_UNREADABLE = Diagnostic(
+    "Triton does not accept the module that the native library made", help=PLEASE_REPORT
+)
 _SURVIVOR = Diagnostic(
     f"the symbol {SHIELD_SYMBOL} of a pinned reduction's shield reached LLVM IR: "
     "its order would be lost",
