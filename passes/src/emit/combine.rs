@@ -101,7 +101,9 @@ impl<'c> Combine<'c> {
             Treatment::Pin(op, element) => {
                 vec![float::emit(b, &self.target, op, element, &operands)]
             }
-            Treatment::CopyFenced => b.clone_op(operation, &self.fenced(b, &operands)),
+            Treatment::CopyFenced => {
+                b.clone_op(operation, &self.fenced(b, &ir::operands(operation), &operands))
+            }
             Treatment::Copy if operation.region_count() == 0 => b.clone_op(operation, &operands),
             Treatment::Copy => {
                 // SAFETY: `operation` is valid, so its clone is a valid operation; it is ours until
@@ -114,12 +116,14 @@ impl<'c> Combine<'c> {
         }
     }
 
-    fn fenced(&self, b: Builder<'c>, operands: &[Val<'c>]) -> Vec<Val<'c>> {
-        let fence = |&v: &Val<'c>| match element(v) {
-            Some(element) => float::fence(b, &self.target, element, v),
-            None => v,
+    /// The operands `new`, which stand for `old`, behind fences. What a pinned operation made is
+    /// its own fence.
+    fn fenced(&self, b: Builder<'c>, old: &[Val<'c>], new: &[Val<'c>]) -> Vec<Val<'c>> {
+        let fence = |(&old, &new): (&Val<'c>, &Val<'c>)| match element(new) {
+            Some(element) if !is_pinned(old) => float::fence(b, &self.target, element, new),
+            _ => new,
         };
-        operands.iter().map(fence).collect()
+        old.iter().zip(new).map(fence).collect()
     }
 
     /// Gives a detached copy of an operation with regions its operands, and treats what is inside.
@@ -142,7 +146,8 @@ impl<'c> Combine<'c> {
                     ir::erase(operation);
                 }
                 Ok(Treatment::CopyFenced) => {
-                    let operands = self.fenced(here, &ir::operands(operation));
+                    let operands = ir::operands(operation);
+                    let operands = self.fenced(here, &operands, &operands);
                     for (i, operand) in operands.into_iter().enumerate() {
                         set_operand(operation, i, operand);
                     }
@@ -157,6 +162,17 @@ impl<'c> Combine<'c> {
 fn refused_at(operation: Op<'_>, why: &'static str) -> Refused {
     let op = ir::name(operation).to_owned();
     Refusal::CombineOp { op, why }.at(Place::of(operation.location()))
+}
+
+/// Whether `value` comes from a pinned operation, or from what replaced one.
+fn is_pinned(value: Val<'_>) -> bool {
+    match ir::source(value) {
+        ir::Source::Result(operation, _) => {
+            let name = ir::name(operation);
+            pinned(name).is_some() || name.starts_with("llvm.")
+        }
+        ir::Source::Argument(..) => false,
+    }
 }
 
 fn set_operand<'c>(operation: Op<'c>, index: usize, value: Val<'c>) {
@@ -361,23 +377,25 @@ fn plain_flags(operation: Op<'_>) -> Result<(), &'static str> {
 
 /// Refuses conversions that do not round once to nearest.
 fn conversion(operation: Op<'_>, name: &str) -> Result<(), &'static str> {
-    let types = |values: Vec<Val<'_>>| values.first().and_then(|&v| element(v));
-    match name {
-        "arith.truncf" => match operation.attribute("roundingmode") {
+    let first = |values: Vec<Val<'_>>| values.first().and_then(|&v| element(v));
+    let from = first(ir::operands(operation));
+    let to = first(ir::results(operation));
+    match (name, from, to) {
+        ("arith.truncf", Some(Element::F64), Some(Element::Bf16)) => {
+            Err("Triton has no conversion from f64 to bf16")
+        }
+        ("arith.truncf", ..) => match operation.attribute("roundingmode") {
             Ok(mode) if !text::printed(mode).contains("to_nearest_even") => {
                 Err("it does not round to nearest even")
             }
             _ => Ok(()),
         },
-        "arith.sitofp" | "arith.uitofp" => {
-            let (from, to) = (types(ir::operands(operation)), types(ir::results(operation)));
-            match (from, to) {
-                (Some(from), Some(Element::Bf16)) if from.bits() > 24 => {
-                    Err("an integer of more than 24 bits is rounded twice on its way to bf16")
-                }
-                _ => Ok(()),
-            }
+        ("arith.sitofp" | "arith.uitofp", Some(from), Some(Element::Bf16)) if from.bits() > 24 => {
+            Err("an integer of more than 24 bits is rounded twice on its way to bf16")
         }
         _ => Ok(()),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -20,7 +20,7 @@ use melior::ir::{
 };
 
 use crate::{build::Builder, emit::combine::Combine, ir::Val, target::Target};
-use routes::{Broadcast, Dpp, Family, Move};
+use routes::{Broadcast, Family, Move};
 use words::{Density, Packed, cast};
 
 /// Left and right operands.
@@ -94,26 +94,16 @@ pub fn pair<'c>(
     lane_bit: LaneBit,
     values: &[Val<'c>],
 ) -> Pair<'c> {
-    match routes::exchange(family(target), lane_bit) {
-        [Move::Swap(_)] => swapped(b, lane_bit, values, values),
-        [Move::Dpp(Dpp::QuadPerm(_))] if operands == Operands::Ordered => {
-            let side = |set| {
-                let control = quad_side(lane_bit, set);
-                through(b, target, Move::Dpp(control), values)
-            };
-            (side(0), side(1))
-        }
-        _ => {
-            let other = exchange_xor(b, target, lane_bit, values);
-            ordered(b, target, operands, lane_bit, (values.to_vec(), other))
-        }
+    let family = family(target);
+    if let [Move::Swap(_)] = routes::exchange(family, lane_bit) {
+        return swapped(b, lane_bit, values, values);
     }
-}
-
-/// The control by which every lane of a quad reads the lane of its pair whose bit is `set`.
-fn quad_side(lane_bit: LaneBit, set: u32) -> Dpp {
-    let bit = 1 << lane_bit.0;
-    Dpp::QuadPerm([0, 1, 2, 3].map(|lane: u32| (lane & !bit) | (set << lane_bit.0)))
+    if let (Operands::Ordered, Some(sides)) = (operands, routes::sides(family, lane_bit)) {
+        let [left, right] = sides.map(|control| through(b, target, Move::Dpp(control), values));
+        return (left, right);
+    }
+    let other = exchange_xor(b, target, lane_bit, values);
+    ordered(b, target, operands, lane_bit, (values.to_vec(), other))
 }
 
 fn through<'c>(b: Builder<'c>, target: &Target, step: Move, values: &[Val<'c>]) -> Vec<Val<'c>> {
@@ -262,3 +252,6 @@ fn moved<'c>(b: Builder<'c>, target: &Target, step: Move, word: Val<'c>) -> Val<
         Move::Swap(_) => unreachable!("a swap moves two registers at once"),
     }
 }
+
+#[cfg(test)]
+mod tests;

@@ -9,9 +9,10 @@
 //! - **R2** A [`Fold`] computes the canonical tree of its lanes in [`Fold::root`], with the lower
 //!   lane on the left, when each of its moves is followed by `combine(moved, own)`; its broadcast
 //!   then gives the root's value to every lane. Other lanes hold something else in between.
-//! - **R3** Every lane is active: reductions stand under uniform control flow.
+//! - **R3** [`sides`] are the two lanes of a pair, the one whose bit is clear first.
+//! - **R4** Every lane is active: reductions stand under uniform control flow.
 //! # Held by
-//! R1, R2: the tests, which run the tables on symbolic lanes by each instruction's definition.
+//! R1, R2, R3: the tests, which run the tables on symbolic lanes by each instruction's definition.
 //! # Not here
 //! The operations that make a move (`exchange.rs`).
 
@@ -154,6 +155,21 @@ pub fn exchange(family: Family, bit: LaneBit) -> &'static [Move] {
     }
 }
 
+/// The moves by which every lane reads the lane of its pair whose bit is clear, and the one whose
+/// bit is set: a pair in order, with nothing to select.
+pub fn sides(family: Family, bit: LaneBit) -> Option<[Dpp; 2]> {
+    const SIDES: [[Dpp; 2]; 2] = [
+        [Dpp::QuadPerm([0, 0, 2, 2]), Dpp::QuadPerm([1, 1, 3, 3])],
+        [Dpp::QuadPerm([0, 1, 0, 1]), Dpp::QuadPerm([2, 3, 2, 3])],
+    ];
+    match family {
+        Family::Nvidia => None,
+        Family::Vega | Family::Cdna | Family::Cdna4 | Family::Rdna => {
+            SIDES.get(bit.0 as usize).copied()
+        }
+    }
+}
+
 /// How the result of a [`Fold`] reaches every lane.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Broadcast {
@@ -190,7 +206,7 @@ pub fn fold(family: Family, lane_bits: u32) -> Option<Fold> {
 
 #[cfg(test)]
 mod tests {
-    use super::{Broadcast, Dpp, Family, Move, exchange, fold};
+    use super::{Broadcast, Dpp, Family, Move, exchange, fold, sides};
     use crate::target::Target;
     use bitstable_lowering::plan::LaneBit;
 
@@ -240,6 +256,20 @@ mod tests {
                 }
                 let partners: Vec<u32> = (0..1 << bits).map(|lane| lane ^ (1 << bit.0)).collect();
                 assert_eq!(lanes, partners, "{family:?} {bit:?}");
+            }
+        }
+    }
+
+    #[test]
+    fn sides_are_the_two_lanes_of_a_pair() {
+        for bit in (0..6).map(LaneBit) {
+            let Some([clear, set]) = sides(Family::Cdna, bit) else {
+                assert!(bit.0 > 1);
+                continue;
+            };
+            for lane in 0..64 {
+                assert_eq!(reads(clear, lane), Some(lane & !(1 << bit.0)), "{bit:?}");
+                assert_eq!(reads(set, lane), Some(lane | 1 << bit.0), "{bit:?}");
             }
         }
     }
