@@ -9,6 +9,7 @@ beside the bits and judges whether each output is the canonical tree over its le
 Anything fast or complete: an instruction outside the known set is an error (`errors.UnknownPtx`).
 """
 
+import gc
 from functools import lru_cache
 
 import numpy as np
@@ -33,7 +34,14 @@ Argument = Buffer | int | float | np.generic
 
 @lru_cache(maxsize=8)
 def _compiled(ptx: str, options: frozenset[str]) -> Code:
-    return compile_program(parse(ptx), options)
+    # Hundreds of thousands of small objects, none of them garbage.
+    collecting = gc.isenabled()
+    gc.disable()
+    try:
+        return compile_program(parse(ptx), options)
+    finally:
+        if collecting:
+            gc.enable()
 
 
 def _arguments(code: Code, args: list[Argument]) -> list[int]:

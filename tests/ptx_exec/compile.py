@@ -1,10 +1,9 @@
 """Instructions to closures: operands are resolved once, then run many times.
 
-A handler takes (context, instruction) and returns a function of the CTA. Handlers register under the
-first part of the opcode and must reject every modifier they do not know.
+A handler takes (context, instruction) and returns a function of the CTA. Handlers register under
+the first part of the opcode and must reject every modifier they do not know.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 
@@ -270,5 +269,3 @@ def bind(code: Code, values: list[int]) -> list[int]:
         if not -(1 << (width - 1)) <= value < 1 << width:
             raise PtxError(f"argument {value} does not fit parameter {name}")
     return bound
-
-

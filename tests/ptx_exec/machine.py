@@ -18,6 +18,7 @@ from .memory import EPOCHS, Memory, Who
 from .symbolic import Graph, Pieces, whole
 
 LANES = 32
+EVERYONE = np.uint32(0xFFFFFFFF)
 POISON = 0xA5A5A5A5A5A5A5A5
 
 
@@ -72,8 +73,9 @@ class Cta:
 
     def whole_warps(self, members: np.ndarray) -> None:
         """E2 for warp operations: `members` is each thread's member mask."""
-        masks = members[self.mask]
-        if not (masks == np.uint32(0xFFFFFFFF)).all():
+        if self.full and (members == EVERYONE).all():
+            return
+        if not (members[self.mask] == EVERYONE).all():
             raise PtxError("a warp operation names only a part of its warp: not supported")
         count = np.bincount(self.warp[self.mask], minlength=self.threads // LANES)
         if not np.isin(count, (0, LANES)).all():
@@ -124,7 +126,7 @@ class Schedule:
 def execute(cta: Cta, code: "Code") -> None:  # noqa: F821 (the compiled form, in compile.py)
     """Runs the CTA to its end."""
     schedule = Schedule(cta)
-    while (at := schedule.pick(cta)) is not None:
+    while (at := _next(cta, schedule, code)) is not None:
         stop = code.next_control[at]
         for number in range(at, stop):
             try:
@@ -139,6 +141,14 @@ def execute(cta: Cta, code: "Code") -> None:  # noqa: F821 (the compiled form, i
                 raise _placed(error, code, stop) from None
         elif stop == len(code.steps):
             raise PtxError("control runs off the end of the function")
+
+
+def _next(cta: Cta, schedule: Schedule, code: "Code") -> int | None:  # noqa: F821
+    """`Schedule.pick`, its errors placed at the barrier that threads wait at."""
+    try:
+        return schedule.pick(cta)
+    except PtxError as error:
+        raise _placed(error, code, int(schedule.pc[schedule.waiting][0])) from None
 
 
 def _placed(error: PtxError, code: "Code", number: int) -> PtxError:  # noqa: F821

@@ -165,9 +165,7 @@ class Memory:
         self.initialised[index] = True
         self.written.record(index, each)
 
-    def _race(
-        self, what: str, index: np.ndarray, who: Who, bad: np.ndarray, seen: Touches
-    ) -> str:
+    def _race(self, what: str, index: np.ndarray, who: Who, bad: np.ndarray, seen: Touches) -> str:
         k = int(np.flatnonzero(bad)[0])
         other = int(seen.thread[index[k]])
         named = "several threads" if other == MANY else f"thread {other}"

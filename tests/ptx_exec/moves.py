@@ -1,4 +1,4 @@
-"""Moves, selections and bit manipulation: whatever carries a value along without computing on it."""
+"""Moves, selections and bit manipulation: what carries a value along without computing on it."""
 
 import numpy as np
 
@@ -29,9 +29,7 @@ def _mov(ctx: Context, inst: Inst) -> Step:
     if width == 1 and isinstance(source, Imm):
         slot, value = ctx.destination(target, 1), np.full(ctx.threads, source.value != 0)
         return lambda cta: cta.write(slot, value)
-    return operation(
-        ctx, inst, (width, width), lambda a: a, lambda cta, values, pieces: pieces[0]
-    )
+    return operation(ctx, inst, (width, width), lambda a: a, lambda cta, values, pieces: pieces[0])
 
 
 def _pack(ctx: Context, inst: Inst, items: tuple, width: int) -> Step:
@@ -78,9 +76,7 @@ def _selp(ctx: Context, inst: Inst) -> Step:
         a, b = (symbolic.whole(piece, width, cta.threads) for piece in pieces[:2])
         return np.where(values[2], a, b)
 
-    return operation(
-        ctx, inst, (width, width, width, 1), lambda a, b, p: np.where(p, a, b), shadow
-    )
+    return operation(ctx, inst, (width, width, width, 1), lambda a, b, p: np.where(p, a, b), shadow)
 
 
 def _keeping(op: str, cta: Cta, values: list, pieces: list, width: int) -> Pieces:
@@ -163,7 +159,7 @@ def _extract(ctx: Context, inst: Inst) -> Step:
     if not isinstance(position, Imm) or not isinstance(length, Imm):
         raise inst.unknown("bit fields at run time are not supported")
     low, count = position.value, length.value
-    if not (0 < count and low + count <= width):
+    if not (count > 0 and low + count <= width):
         raise inst.unknown("bit field does not lie in the register")
 
     def compute(a: np.ndarray, _p: np.ndarray, _l: np.ndarray) -> np.ndarray:

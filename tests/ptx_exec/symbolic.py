@@ -31,7 +31,7 @@ class Graph:
     def __init__(self) -> None:
         self.nodes: list[tuple] = [()]
         self.first: list[int] = [NO_LEAF]
-        self.width: list[int] = [0]
+        self.width = np.zeros(1024, np.uint8)
         self.known: dict[tuple, int] = {}
 
     def make(self, key: tuple, first: int, width: int) -> int:
@@ -41,15 +41,21 @@ class Graph:
             found = self.known[key] = len(self.nodes)
             self.nodes.append(key)
             self.first.append(first)
-            self.width.append(width)
+            self._widths(found + 1)[found] = width
         return found
+
+    def _widths(self, count: int) -> np.ndarray:
+        """The table of node widths, grown to hold `count` entries."""
+        if count > self.width.size:
+            self.width = np.concatenate([self.width, np.zeros(count + self.width.size, np.uint8)])
+        return self.width
 
     def leaves(self, buffer: int, count: int, unit: int) -> np.ndarray:
         """Pieces of a whole buffer of `count` elements of `unit` bytes."""
         start = len(self.nodes)
         self.nodes.extend(("leaf", buffer, element * unit) for element in range(count))
         self.first.extend((buffer << 40) + element * unit for element in range(count))
-        self.width.extend([unit * 8] * count)
+        self._widths(start + count)[start : start + count] = unit * 8
         ids = np.arange(start, start + count, dtype=np.int64)
         return (ids[:, None] * 4 + np.arange(unit // 2)).ravel()
 
@@ -111,9 +117,9 @@ class Graph:
         parts = np.arange(len(pieces))[:, None]
         whole = (pieces == 0).all(0)
         whole |= (pieces == pieces[0] + parts).all(0) & (pieces[0] & 3 == 0)
-        for at in np.flatnonzero(mask & ~((pieces == 0).all(0))):
-            if not whole[at] or self.width[ids[at]] != WIDTH[kind]:
-                ids[at] = self._torn([int(p) for p in pieces[:, at]], int(bits[at]), kind)
+        whole &= (ids == 0) | (self.width[ids] == WIDTH[kind])
+        for at in np.flatnonzero(mask & ~whole):
+            ids[at] = self._torn([int(p) for p in pieces[:, at]], int(bits[at]), kind)
         return ids
 
     def _torn(self, parts: list[int], bits: int, kind: str) -> int:

@@ -41,9 +41,7 @@ def sum_tile(x, out, M: tl.constexpr, N: tl.constexpr, AXIS: tl.constexpr, ORDER
 
 
 @triton.jit
-def sum_middle(
-    x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, ORDER: tl.constexpr
-):
+def sum_middle(x, out, A: tl.constexpr, B: tl.constexpr, C: tl.constexpr, ORDER: tl.constexpr):
     """The middle axis of a rank-3 tile."""
     a = tl.arange(0, A)[:, None, None]
     b = tl.arange(0, B)[None, :, None]
@@ -75,9 +73,7 @@ def sum_products(
 
 
 @triton.jit
-def sum_outer(
-    x, y, out, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, ORDER: tl.constexpr
-):
+def sum_outer(x, y, out, M: tl.constexpr, K: tl.constexpr, N: tl.constexpr, ORDER: tl.constexpr):
     """The spelling that Triton likes to turn into a matrix product."""
     total = tl.sum(_tile(x, M, K)[:, :, None] * _tile(y, K, N)[None, :, :], axis=1, order=ORDER)
     tl.store(out + tl.arange(0, M)[:, None] * N + tl.arange(0, N)[None, :], total)
