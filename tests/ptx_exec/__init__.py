@@ -18,7 +18,7 @@ from . import access, alu, exchange, moves  # noqa: F401 (register their handler
 from .compile import Code, bind, compile_program
 from .errors import Divergence, MemoryFault, PtxError, Race, UnknownPtx
 from .floats import UNSIGNED
-from .machine import Cta, execute
+from .machine import Cta, Launch, execute
 from .memory import Buffer, copy_back, global_memory, shared_memory
 from .parser import Program, parse
 from .symbolic import Graph, Tree, verdict
@@ -76,13 +76,13 @@ def _launch(
                 pieces = graph.leaves(number, buffer.data.size, buffer.data.itemsize)
                 memory.pieces[start : start + pieces.size] = pieces
     grid = (*grid, 1, 1)[:3]
+    launch = Launch(threads, grid, code.slots, values, memory, graph)
     with np.errstate(all="ignore"):
         for number in range(grid[0] * grid[1] * grid[2]):
             local = shared_memory(shared)
             if graph is not None:
                 local.pieces = np.zeros(local.data.size // 2, np.int64)
-            cta = Cta(threads, number, grid, code.slots, memory, local, graph)
-            cta.arguments = values
+            cta = Cta(launch, number, local)
             execute(cta, code)
     copy_back(memory, buffers)
     return memory, buffers

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .errors import Divergence, PtxError, UnknownPtx
+from .errors import Divergence, PtxError, Uninitialised, UnknownPtx
 from .floats import UNSIGNED
-from .machine import LANES, POISON, Cta, Schedule, Uninitialised, constant
+from .machine import LANES, POISON, Cta, Schedule, constant
 from .parser import Imm, Inst, Operand, Pair, Program, Reg, Sym, Vec
 from .symbolic import Pieces
 

@@ -18,6 +18,10 @@ class MemoryFault(PtxError):
     """Out of bounds, misaligned, uninitialised, or written where writing is not allowed."""
 
 
+class Uninitialised(PtxError):
+    """A register is read that was never written."""
+
+
 class Race(PtxError):
     """Two threads touch one byte, one of them writing, with nothing that orders them."""
 

@@ -10,6 +10,9 @@ under a mask until the next branch, label or barrier; `bar.sync` waits for every
   operation by all threads it names.
 """
 
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
 import numpy as np
 
 from .errors import Divergence, PtxError
@@ -17,27 +20,37 @@ from .floats import UNSIGNED
 from .memory import EPOCHS, Memory, Who
 from .symbolic import Graph, Pieces, whole
 
+if TYPE_CHECKING:
+    from .compile import Code
+
 LANES = 32
 EVERYONE = np.uint32(0xFFFFFFFF)
 POISON = 0xA5A5A5A5A5A5A5A5
 
 
+@dataclass(frozen=True)
+class Launch:
+    """What all CTAs of a launch share. `arguments` are raw parameter values."""
+
+    threads: int
+    grid: tuple[int, int, int]
+    slots: int
+    arguments: list[int]
+    memory: Memory
+    graph: Graph | None
+
+
 class Cta:
     """The state of one CTA. `regs[slot]` is None until the register is first written."""
 
-    def __init__(
-        self, threads: int, number: int, grid: tuple[int, int, int], slots: int,
-        global_memory: Memory, shared_memory: Memory, graph: Graph | None,
-    ) -> None:  # fmt: skip
-        self.threads = threads
-        self.ctaid = (
-            number % grid[0], number // grid[0] % grid[1], number // (grid[0] * grid[1]),
-        )  # fmt: skip
-        self.grid = grid
-        self.regs: list[np.ndarray | None] = [None] * slots
-        self.pieces: list[Pieces] = [None] * slots
-        self.graph = graph
-        self.memory = {"global": global_memory, "shared": shared_memory}
+    def __init__(self, launch: Launch, number: int, shared: Memory) -> None:
+        threads, (wide, high, _) = launch.threads, launch.grid
+        self.threads, self.grid, self.arguments = threads, launch.grid, launch.arguments
+        self.ctaid = (number % wide, number // wide % high, number // (wide * high))
+        self.regs: list[np.ndarray | None] = [None] * launch.slots
+        self.pieces: list[Pieces] = [None] * launch.slots
+        self.graph = launch.graph
+        self.memory = {"global": launch.memory, "shared": shared}
         self.tid = np.arange(threads, dtype=np.int64)
         self.warp = self.tid // LANES
         self.mask = np.ones(threads, bool)
@@ -82,10 +95,6 @@ class Cta:
             raise Divergence("a warp operation names threads that do not reach it together")
 
 
-class Uninitialised(PtxError):
-    """A register is read that was never written."""
-
-
 def constant(value: int, width: int, threads: int) -> np.ndarray:
     """An immediate in every thread."""
     return np.full(threads, value & ((1 << width) - 1), UNSIGNED[width])
@@ -123,7 +132,7 @@ class Schedule:
         cta.warp_epoch = cta.warp_epoch + 1
 
 
-def execute(cta: Cta, code: "Code") -> None:  # noqa: F821 (the compiled form, in compile.py)
+def execute(cta: Cta, code: "Code") -> None:
     """Runs the CTA to its end."""
     schedule = Schedule(cta)
     while (at := _next(cta, schedule, code)) is not None:
@@ -143,7 +152,7 @@ def execute(cta: Cta, code: "Code") -> None:  # noqa: F821 (the compiled form, i
             raise PtxError("control runs off the end of the function")
 
 
-def _next(cta: Cta, schedule: Schedule, code: "Code") -> int | None:  # noqa: F821
+def _next(cta: Cta, schedule: Schedule, code: "Code") -> int | None:
     """`Schedule.pick`, its errors placed at the barrier that threads wait at."""
     try:
         return schedule.pick(cta)
@@ -151,7 +160,7 @@ def _next(cta: Cta, schedule: Schedule, code: "Code") -> int | None:  # noqa: F8
         raise _placed(error, code, int(schedule.pc[schedule.waiting][0])) from None
 
 
-def _placed(error: PtxError, code: "Code", number: int) -> PtxError:  # noqa: F821
+def _placed(error: PtxError, code: "Code", number: int) -> PtxError:
     """The error with the line of its instruction."""
     if error.line:
         return error

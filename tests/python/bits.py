@@ -6,7 +6,6 @@ Compilation stops at PTX (no ptxas) and leaves nothing in any cache.
 import sys
 import tempfile
 from dataclasses import dataclass
-from functools import lru_cache
 from pathlib import Path
 
 import numpy as np
@@ -131,12 +130,6 @@ class Launch:
         return ptx_exec.tree_digest(
             compiled.ptx, (1,), args, compiled.warps, compiled.shared, extent
         )
-
-
-@lru_cache(maxsize=256)
-def known_same(ptx: str, case: str, aligned: bool, seed: int) -> list:
-    """A mutable cell per executed text: a text that has run once need not run again."""
-    return []
 
 
 def describe(got, expected) -> str:

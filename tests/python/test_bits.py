@@ -1,7 +1,7 @@
 """Compiled PTX, executed: every pinned kernel returns the canonical tree's bits on every layout.
 
 One test is one kernel, shape and type at one warp count. Aligned with fusion and unaligned without
-run at every warp count, the other two combinations at some. Draws are seeded, and the seed stands in
+run at every warp count, the other two combinations at some. Draws are seeded; the seed stands in
 every failure.
 """
 
@@ -12,7 +12,7 @@ import pytest
 
 import kernels
 import oracle
-from bits import WARPS, Build, Launch, compile_ptx, describe, known_same
+from bits import WARPS, Build, Launch, compile_ptx, describe
 from compiling import SM80, SM100
 
 SEED = 20240229
@@ -25,6 +25,7 @@ def variants(warps):
 
 
 PINNED = "inner_tree"
+CONFIRMED = set()
 
 
 @dataclass(frozen=True)
@@ -210,14 +211,13 @@ def by_name(cases):
 def check(case, build, draw=None, seed=SEED):
     """Compiles, executes and compares one build; returns the compiled kernel."""
     compiled = case.compile(build)
-    label = f"{case.name}/{getattr(draw, '__name__', '')}"
-    done = known_same(compiled.ptx, label, build.aligned, seed)
-    if not done:
+    run = (hash(compiled.ptx), case.name, build.aligned, draw, seed)
+    if run not in CONFIRMED:  # fusion often changes nothing in a pinned kernel's text
         launch, expected = case.launch(seed, draw)
         got = launch.run(compiled, build)
         if not oracle.same_bits(got, expected).all():
             pytest.fail(f"{case.name} ({build}, seed {seed}): {describe(got, expected)}")
-        done.append(True)
+        CONFIRMED.add(run)
     return compiled
 
 
