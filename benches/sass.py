@@ -22,7 +22,10 @@ COLUMNS = ["SASS", "SHFL", "BAR", "LDS", "STS"]
 
 def count(sass: str) -> Counter[str]:
     """Instructions of a disassembled kernel by kind; padding after the exit is not counted."""
-    opcodes = re.findall(r"^\s+(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)\b[^\n]*;", sass, re.MULTILINE)
+    # Triton prints the control codes, a tab, an optional guard, the opcode and its operands.
+    opcodes = re.findall(r"^\S+\t(?:@!?U?P\w+\s+)?([A-Z][A-Z0-9_.]*)", sass, re.MULTILINE)
+    if not opcodes:
+        raise ValueError("no instructions in the disassembly: has its format changed?")
     kinds = Counter(opcode.split(".")[0] for opcode in opcodes)
     total = sum(n for kind, n in kinds.items() if kind != "NOP")
     return Counter(
