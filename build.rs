@@ -22,7 +22,8 @@ fn main() {
 fn check(prefix: &Path) -> Result<(), String> {
     let config = prefix.join("bin/llvm-config");
     let output = Command::new(&config).arg("--version").output();
-    let output = output.map_err(|error| format!("LLVM 22 is missing: {}: {error}", config.display()))?;
+    let output =
+        output.map_err(|error| format!("LLVM 22 is missing: {}: {error}", config.display()))?;
     let version = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     if !version.starts_with("22.") {
         return Err(format!("LLVM 22 is needed, {} is {version}", config.display()));

@@ -152,7 +152,7 @@ mod tests {
             .map(|i| {
                 thread::spawn(move || match i % 4 {
                     0 => assert!(failure(run(|| std::process::abort())).contains("SIGABRT")),
-                    1 => assert!(failure(run(|| panic!("{i}"))).contains("panic")),
+                    1 => assert!(failure(run(move || -> () { panic!("{i}") })).contains("panic")),
                     _ => assert!(matches!(run(move || i), Outcome::Done(j) if j == i)),
                 })
             })

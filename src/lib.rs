@@ -9,6 +9,8 @@
 //! [`bitstable_free`]. The library exports these three functions and nothing else.
 
 mod guard;
+#[cfg(test)]
+mod tests;
 
 use std::ffi::{CStr, c_char};
 
@@ -50,12 +52,11 @@ struct Answer {
     report: String,
 }
 
-const VERSION: &CStr = match CStr::from_bytes_with_nul(
-    concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes(),
-) {
-    Ok(version) => version,
-    Err(_) => panic!("the version holds a NUL"),
-};
+const VERSION: &CStr =
+    match CStr::from_bytes_with_nul(concat!(env!("CARGO_PKG_VERSION"), "\0").as_bytes()) {
+        Ok(version) => version,
+        Err(_) => panic!("the version holds a NUL"),
+    };
 
 /// The version of the library, such as `0.1.0`; the string is static.
 #[unsafe(no_mangle)]

@@ -13,9 +13,9 @@ use mlir_sys::{
     MlirOperation, MlirValue, mlirBlockArgumentGetArgNumber, mlirBlockArgumentGetOwner,
     mlirBlockGetFirstOperation, mlirBlockGetNextInRegion, mlirBlockGetNumArguments,
     mlirBlockGetNumPredecessors, mlirBlockGetParentOperation, mlirBlockGetParentRegion,
-    mlirBlockGetPredecessor, mlirBlockGetTerminator, mlirModuleGetOperation,
-    mlirOpOperandGetNextUse, mlirOpOperandGetOperandNumber, mlirOpOperandGetOwner,
-    mlirOpOperandIsNull, mlirOpResultGetOwner, mlirOpResultGetResultNumber, mlirOperationDestroy,
+    mlirBlockGetPredecessor, mlirModuleGetOperation, mlirOpOperandGetNextUse,
+    mlirOpOperandGetOperandNumber, mlirOpOperandGetOwner, mlirOpOperandIsNull,
+    mlirOpResultGetOwner, mlirOpResultGetResultNumber, mlirOperationDestroy,
     mlirOperationGetNextInBlock, mlirOperationGetRegion,
     mlirOperationRemoveDiscardableAttributeByName, mlirOperationSetOperand, mlirRegionEqual,
     mlirRegionGetFirstBlock, mlirTypeIsARankedTensor, mlirValueGetFirstUse, mlirValueGetType,
@@ -99,10 +99,10 @@ fn raw_block(block: Blk<'_>) -> mlir_sys::MlirBlock {
     block.to_raw()
 }
 
-/// The last operation of a block, if it is one that ends blocks or may be.
+/// The last operation of a block. MLIR's own notion of a terminator is of no use here: it asks the
+/// operation, and ours are unregistered.
 pub fn terminator(block: Blk<'_>) -> Option<Op<'_>> {
-    // SAFETY: `block` is valid; null where there is none.
-    unsafe { OperationRef::from_option_raw(mlirBlockGetTerminator(raw_block(block))) }
+    operations(block).last().copied()
 }
 
 /// The operands.

@@ -143,10 +143,9 @@ unsafe fn pass_on(
         function if before.sa_flags & libc::SA_SIGINFO != 0 => {
             // SAFETY: with `SA_SIGINFO` the handler has this type.
             let function = unsafe {
-                std::mem::transmute::<
-                    usize,
-                    extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void),
-                >(function)
+                std::mem::transmute::<usize, extern "C" fn(c_int, *mut libc::siginfo_t, *mut c_void)>(
+                    function,
+                )
             };
             function(number, info, context);
         }

@@ -82,9 +82,9 @@ struct Entry {
     slot: AtomicPtr<Slot>,
 }
 
-static TABLE: [Entry; MOST] = [const {
-    Entry { thread: AtomicUsize::new(0), slot: AtomicPtr::new(std::ptr::null_mut()) }
-}; MOST];
+static TABLE: [Entry; MOST] =
+    [const { Entry { thread: AtomicUsize::new(0), slot: AtomicPtr::new(std::ptr::null_mut()) } };
+        MOST];
 
 /// The slot of the calling thread, if it is ours. Async-signal-safe.
 pub fn find() -> Option<&'static Slot> {
