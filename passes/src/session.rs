@@ -141,7 +141,16 @@ pub fn print(module: &Module<'_>) -> Result<String, Bug> {
             data,
         );
     }
-    String::from_utf8(bytes).map_err(|_| Bug::Invariant { what: "MLIR printed no UTF-8".into() })
+    let text = String::from_utf8(bytes)
+        .map_err(|_| Bug::Invariant { what: "MLIR printed no UTF-8".into() })?;
+    Ok(readable_by_triton(text))
+}
+
+/// Triton 3.9 prints the layout of AMD's matrix units over one warp without the bases that its own
+/// parser demands, and ends the process when they are not there. The two forms mean the same.
+fn readable_by_triton(text: String) -> String {
+    const PRINTED: &str = "ctaLayout = {}";
+    if text.contains(PRINTED) { text.replace(PRINTED, "ctaLayout = {warp = []}") } else { text }
 }
 
 /// How deep brackets nest, outside strings. An upper bound: `->` and `>=` close nothing.

@@ -179,3 +179,13 @@ fn locations_are_kept() {
         assert!(text.contains(&format!("\"kernel.py\":{line}:")), "{line}: {text}");
     }
 }
+
+/// Triton ends the process on its own `ctaLayout = {}`.
+#[test]
+fn an_empty_wmma_layout_is_spelled_out() {
+    let wmma = "#ttg.amd_wmma<{version = 2, isTranspose = true, ctaLayout = {}}>";
+    let text = Module { attributes: String::new(), ..Module::default() }.text();
+    let rewritten = pin(&text.replace(BLOCKED, wmma));
+    assert!(rewritten.text.contains("ctaLayout = {warp = []}"), "{}", rewritten.text);
+    assert!(!rewritten.text.contains("ctaLayout = {}"));
+}
