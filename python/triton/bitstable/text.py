@@ -103,20 +103,26 @@ def parse(text: bytes, context: Any) -> Any:
     return module
 
 
-# A quoted string, which is left alone, or a ranked tensor type with its encoding.
-_NESTED = r"[^<>\"]*"
+# What is long and often repeated: a tensor's type with its encoding, a thread's registers.
+_NESTED = r"[^<>]*"
 for _ in range(6):
-    _NESTED = rf"[^<>\"]*(?:<{_NESTED}>[^<>\"]*)*"
-_TYPE_OR_STRING = re.compile(rf'"(?:[^"\\]|\\.)*"|tensor<{_NESTED}>')
+    _NESTED = rf"[^<>]*(?:<{_NESTED}>[^<>]*)*"
+_LONG_TYPES = [re.compile(rf"{head}<{_NESTED}>") for head in ("tensor", r"!llvm\.struct")]
 
 
 def _name_types(text: bytes) -> bytes:
-    """Give each distinct tensor type an alias: parsing encodings anew dominates large modules."""
-    names: dict[str, str] = {}
+    """Give each distinct long type an alias: parsing them anew dominates large modules.
 
-    def name(match: re.Match[str]) -> str:
-        found = match[0]
-        return found if found[0] == '"' else names.setdefault(found, f"!bitstable{len(names)}")
-
-    body = _TYPE_OR_STRING.sub(name, text.decode())
-    return "".join([*(f"{alias} = {ty}\n" for ty, alias in names.items()), body]).encode()
+    Strings are left alone. MLIR prints a quote inside a string as `\\22`, so every other part
+    between quotes is a string.
+    """
+    parts = text.decode().split('"')
+    code = "\0".join(parts[::2])
+    header = []
+    for pattern in _LONG_TYPES:
+        for found in sorted(set(pattern.findall(code))):
+            alias = f"!bitstable{len(header)}"
+            header.append(f"{alias} = {found}\n")
+            code = code.replace(found, alias)
+    parts[::2] = code.split("\0")
+    return "".join([*header, '"'.join(parts)]).encode()
