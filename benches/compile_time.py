@@ -19,8 +19,8 @@ from typing import Any
 os.environ["TRITON_ALWAYS_COMPILE"] = "1"
 os.environ.setdefault("TRITON_CACHE_DIR", tempfile.mkdtemp(prefix="bitstable-bench-"))
 
-from suite import CASES, Case, GPUTarget  # noqa: E402
-from triton.bitstable import stages  # noqa: E402
+from suite import CASES, Case, GPUTarget
+from triton.bitstable import stages
 
 
 class Clock:

@@ -11,10 +11,11 @@ from typing import Any
 sys.path.insert(0, str(Path(__file__).resolve().parents[1] / "tests" / "python"))
 os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
 
-import kernels  # noqa: E402
-import triton  # noqa: E402
-from triton.backends.compiler import GPUTarget  # noqa: E402
-from triton.compiler import ASTSource  # noqa: E402
+import triton
+from triton.backends.compiler import GPUTarget
+from triton.compiler import ASTSource
+
+import kernels
 
 
 @dataclass(frozen=True)
@@ -31,9 +32,7 @@ class Case:
         constants = {**self.constants}
         if "ORDER" in self.kernel.arg_names:
             constants["ORDER"] = order
-        signature = {
-            name: self.signature.get(name, "constexpr") for name in self.kernel.arg_names
-        }
+        signature = {name: self.signature.get(name, "constexpr") for name in self.kernel.arg_names}
         attributes = {
             (at,): [["tt.divisibility", 16]]
             for at, name in enumerate(self.kernel.arg_names)
@@ -69,9 +68,7 @@ CASES = [
         {"x": "*fp32", "out": "*fp32"},
         {"A": 8, "B": 32, "C": 16},
     ),
-    Case(
-        "axis=None 64x128", kernels.sum_all, {"x": "*fp32", "out": "*fp32"}, {"M": 64, "N": 128}
-    ),
+    Case("axis=None 64x128", kernels.sum_all, {"x": "*fp32", "out": "*fp32"}, {"M": 64, "N": 128}),
     _tile(kernels.sum_products, (16, 256), 1, "row dot"),
     _tile(kernels.sum_products, (128, 64), 0, "column dot"),
     Case(

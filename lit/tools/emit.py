@@ -1,7 +1,7 @@
 """Print the PTX or AMDGCN that Triton makes of a TTGIR file.
 
-    python emit.py kernel.mlir --target cuda:90
-    python emit.py kernel.mlir --target hip:gfx942
+$ python emit.py kernel.mlir --target cuda:90
+$ python emit.py kernel.mlir --target hip:gfx942
 """
 
 import argparse
