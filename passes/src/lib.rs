@@ -8,6 +8,7 @@
 //! MLIR is used through its generic form only: no Triton dialect is registered, so every operation
 //! and type of Triton is opaque here and goes back out as it came in.
 
+mod aliases;
 pub mod build;
 mod combine_kind;
 mod element;

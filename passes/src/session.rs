@@ -19,6 +19,7 @@ use melior::{
 use mlir_sys::mlirOperationPrintWithFlags;
 
 use crate::{
+    aliases,
     build::Parsed,
     ir,
     place::Place,
@@ -124,26 +125,20 @@ impl Session {
 
 /// Prints a module in generic form, with locations.
 ///
-/// Only locations get aliases: every type and attribute that Triton would give one is opaque
-/// here. Without them most of the text would be the reduction's location, again and again.
+/// MLIR gives aliases to locations alone: every type is opaque here, so [`aliases`] names them.
 pub fn print(module: &Module<'_>) -> Result<String, Bug> {
     let flags =
         OperationPrintingFlags::new().print_generic_operation_form().enable_debug_info(true, false);
     let mut bytes: Vec<u8> = Vec::new();
-    // SAFETY: the operation and the flags are valid; the callback is given the vector that outlives
-    // the call.
+    // SAFETY: the operation and the flags are valid; the callback is given the vector that
+    // outlives the call.
     unsafe {
-        let data = (&raw mut bytes).cast::<c_void>();
-        mlirOperationPrintWithFlags(
-            ir::root(module).to_raw(),
-            flags.to_raw(),
-            Some(text::append),
-            data,
-        );
+        let (module, data) = (ir::root(module).to_raw(), (&raw mut bytes).cast::<c_void>());
+        mlirOperationPrintWithFlags(module, flags.to_raw(), Some(text::append), data);
     }
     let text = String::from_utf8(bytes)
         .map_err(|_| Bug::Invariant { what: "MLIR printed no UTF-8".into() })?;
-    Ok(readable_by_triton(text))
+    Ok(aliases::named(&readable_by_triton(text)))
 }
 
 /// Triton 3.9 prints the layout of AMD's matrix units over one warp without the bases that its own

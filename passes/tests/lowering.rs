@@ -189,3 +189,13 @@ fn an_empty_wmma_layout_is_spelled_out() {
     assert!(rewritten.text.contains("ctaLayout = {warp = []}"), "{}", rewritten.text);
     assert!(!rewritten.text.contains("ctaLayout = {}"));
 }
+
+/// 256 registers: a text that named their struct at each use would be 500 kB.
+#[test]
+fn the_text_is_linear_in_the_registers() {
+    let text = Module::default().text().replace("4x256", "4x8192");
+    let rewritten = pin(&text).text;
+    assert!(rewritten.len() < 120_000, "{}", rewritten.len());
+    assert_eq!(count(&rewritten, &["f32"; 256].join(", ")), 1);
+    pin(&rewritten);
+}
