@@ -35,7 +35,7 @@ pub enum Outcome<T> {
 }
 
 /// The stack of a thread of ours. Address space only, until it is touched.
-const STACK: usize = 512 << 20;
+const STACK: usize = 64 << 20;
 
 thread_local! {
     /// On our threads: what a panic said. `None` on the host's.
