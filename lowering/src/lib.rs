@@ -4,6 +4,7 @@
 //! - [`encoding`]: Triton's layout attributes, read as linear layouts.
 //! - [`tree`]: the canonical tree, by its definition.
 //! - [`plan`]: the steps that fold one axis; [`planner`] chooses them under a [`cost`] model.
+//! - [`renumber`]: layouts of an operand that are cheaper to fold and as cheap to load.
 //! - [`check`]: an independent proof that a plan folds the canonical tree.
 //!
 //! Dependencies point one way: `layout` ← `plan` ← `planner`, `check`; only `encoding` knows a
@@ -15,4 +16,5 @@ pub mod encoding;
 pub mod layout;
 pub mod plan;
 pub mod planner;
+pub mod renumber;
 pub mod tree;

@@ -83,6 +83,8 @@ pub struct Plan {
     pub steps: Vec<Step>,
     /// For each register of the result's layout, the register of the last state that holds it.
     pub gather: Vec<u32>,
+    /// What the steps cost under the model that the plan was made for.
+    pub cost: u32,
 }
 
 /// The layout between two steps.

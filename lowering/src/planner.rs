@@ -50,8 +50,8 @@ pub fn plan(site: &Site, costs: &CostModel) -> Result<Plan, NoPlan> {
         return Err(NoPlan::ResultAcrossBlocks);
     }
     let mut search = Search { site, costs, best: HashMap::new() };
-    search.cost_from(&start);
-    Ok(search.plan_from(start))
+    let cost = search.cost_from(&start);
+    Ok(search.plan_from(start, cost))
 }
 
 /// What a state costs to finish, and the step that does it.
@@ -90,14 +90,14 @@ impl Search<'_> {
         cost
     }
 
-    fn plan_from(&self, mut state: State) -> Plan {
+    fn plan_from(&self, mut state: State, cost: u32) -> Plan {
         let mut steps = Vec::new();
         while let Some(step) = &self.best[&state].step {
             state = state.after(step);
             steps.push(step.clone());
         }
         let gather = state.gather(&self.site.result).expect("the last state holds the result");
-        Plan { steps, gather }
+        Plan { steps, gather, cost }
     }
 
     /// The steps worth trying. Every relayout leaves a state that needs no further relayout

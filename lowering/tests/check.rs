@@ -31,7 +31,11 @@ fn everywhere(lanes: usize) -> LinearLayout {
 }
 
 fn butterflies(order: &[u32]) -> Plan {
-    Plan { steps: order.iter().map(|&b| Step::Butterfly(LaneBit(b))).collect(), gather: vec![0] }
+    Plan {
+        steps: order.iter().map(|&b| Step::Butterfly(LaneBit(b))).collect(),
+        gather: vec![0],
+        cost: 0,
+    }
 }
 
 fn permutations(items: &[u32]) -> Vec<Vec<u32>> {
@@ -77,7 +81,7 @@ fn a_plan_that_goes_on_has_nothing_left() {
 fn bits_that_do_not_exist_are_named() {
     let verdict = check::canonical(&row_of_lanes(), &butterflies(&[7]));
     assert_eq!(verdict.unwrap_err().why, Fault::NoSuchBit { what: "lane", bit: 7 });
-    let plan = Plan { steps: vec![Step::FoldRegister(RegisterBit(0))], gather: vec![0] };
+    let plan = Plan { steps: vec![Step::FoldRegister(RegisterBit(0))], gather: vec![0], cost: 0 };
     let verdict = check::canonical(&row_of_lanes(), &plan);
     assert_eq!(verdict.unwrap_err().why, Fault::NoSuchBit { what: "register", bit: 0 });
 }
@@ -115,11 +119,11 @@ fn relayouts_stay_on_the_machine_and_the_tensor() {
     let mut other = site.source.clone();
     other.lane.pop();
     other.register.push(Basis(16));
-    let plan = Plan { steps: vec![Step::Relayout(other)], gather: vec![0] };
+    let plan = Plan { steps: vec![Step::Relayout(other)], gather: vec![0], cost: 0 };
     assert_eq!(check::canonical(&site, &plan).unwrap_err().why, Fault::ForeignLayout);
     let shape = Shape::from_extents(&[64]).expect("a power of two");
     let larger = LinearLayout { shape, register: vec![Basis(32)], ..site.source.clone() };
-    let plan = Plan { steps: vec![Step::Relayout(larger)], gather: vec![0] };
+    let plan = Plan { steps: vec![Step::Relayout(larger)], gather: vec![0], cost: 0 };
     assert_eq!(check::canonical(&site, &plan).unwrap_err().why, Fault::ForeignLayout);
 }
 
@@ -164,9 +168,9 @@ fn replicas_are_part_of_the_result() {
         combine_cost: 1,
     };
     let exchange = Step::HalfExchange { lane: LaneBit(0), register: RegisterBit(0) };
-    let plan = Plan { steps: vec![exchange], gather: vec![0, 0] };
+    let plan = Plan { steps: vec![exchange], gather: vec![0, 0], cost: 0 };
     let why = check::canonical(&site, &plan).unwrap_err().why;
     assert_eq!(why, Fault::Misplaced { what: "lane", bit: 0 });
-    let plan = Plan { steps: vec![Step::Butterfly(LaneBit(0))], gather: vec![0, 1] };
+    let plan = Plan { steps: vec![Step::Butterfly(LaneBit(0))], gather: vec![0, 1], cost: 0 };
     assert_eq!(check::canonical(&site, &plan), Ok(()));
 }

@@ -1,5 +1,7 @@
 //! The layouts that know nothing of matrix units: `#ttg.blocked` and `#ttg.linear`.
 
+use std::fmt;
+
 use super::operand::Operand;
 use super::tile::{Column, Outside, Place, Tile};
 use crate::layout::{Dim, LinearLayout, Shape};
@@ -7,15 +9,23 @@ use crate::layout::{Dim, LinearLayout, Shape};
 /// The fields of `#ttg.blocked`; one entry for each dimension.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Blocked {
-    pub(super) size_per_thread: Shape,
-    pub(super) threads_per_warp: Shape,
-    pub(super) warps_per_cta: Shape,
+    /// Elements of a thread, before repetition.
+    pub size_per_thread: Shape,
+    /// Lanes of a warp.
+    pub threads_per_warp: Shape,
+    /// Warps of a CTA.
+    pub warps_per_cta: Shape,
     /// From the dimension that the lowest bits move along to the one of the highest.
-    pub(super) order: Vec<Dim>,
+    pub order: Vec<Dim>,
     pub(super) cluster: Vec<Column>,
 }
 
 impl Blocked {
+    /// Whether the tile is split over the CTAs of a cluster.
+    pub fn in_cluster(&self) -> bool {
+        !self.cluster.is_empty()
+    }
+
     pub(super) fn rank(&self) -> usize {
         self.order.len()
     }
@@ -49,6 +59,22 @@ impl Blocked {
         }
         let cluster = operand.cluster(&self.cluster, self.rank());
         tile.cover(shape, &self.order, &cluster, Outside::Broadcast)
+    }
+}
+
+/// As Triton prints it. Only for layouts of one CTA.
+impl fmt::Display for Blocked {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let order: Vec<usize> = self.order.iter().map(|d| d.0).collect();
+        write!(
+            f,
+            "#ttg.blocked<{{sizePerThread = {:?}, threadsPerWarp = {:?}, warpsPerCTA = {:?}, \
+             order = {:?}}}>",
+            self.size_per_thread.extents(),
+            self.threads_per_warp.extents(),
+            self.warps_per_cta.extents(),
+            order
+        )
     }
 }
 
