@@ -42,17 +42,6 @@ def test_text_is_generic_and_local():
     assert f'"{__file__}"' in printed
 
 
-def test_aliases_leave_strings_alone():
-    quoted = rb'"tensor<4xf32, #e>" "a \22 tensor<2xi1>" : tensor<4xf32, #e<{p = #f<{}>}>>'
-    registers = rb", !llvm.struct<(f32, ptr<1>)>"
-    named = text._name_types(quoted + registers)
-    assert named.splitlines() == [
-        b"!bitstable0 = tensor<4xf32, #e<{p = #f<{}>}>>",
-        b"!bitstable1 = !llvm.struct<(f32, ptr<1>)>",
-        rb'"tensor<4xf32, #e>" "a \22 tensor<2xi1>" : !bitstable0, !bitstable1',
-    ]
-
-
 def test_parsing_verifies():
     module = ttgir(SM90)
     broken = generic(module).replace(b'"tt.reduce.return"(', b'"tt.reduce.return"(%zz, ', 1)

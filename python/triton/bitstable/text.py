@@ -21,7 +21,6 @@ from __future__ import annotations
 import ctypes
 import functools
 import os
-import re
 from collections.abc import Iterator
 from contextlib import contextmanager
 from typing import Any
@@ -97,32 +96,7 @@ def print_generic(module_body: Any) -> bytes:
 
 def parse(text: bytes, context: Any) -> Any:
     """Parse and verify a module in `context`, and keep the context alive with it."""
-    with _memory_file(_name_types(text)) as descriptor:
+    with _memory_file(text) as descriptor:
         module = ir.parse_mlir_module(f"/proc/self/fd/{descriptor}", context)
     module.context = context
     return module
-
-
-# What is long and often repeated: a tensor's type with its encoding, a thread's registers.
-_NESTED = r"[^<>]*"
-for _ in range(6):
-    _NESTED = rf"[^<>]*(?:<{_NESTED}>[^<>]*)*"
-_LONG_TYPES = [re.compile(rf"{head}<{_NESTED}>") for head in ("tensor", r"!llvm\.struct")]
-
-
-def _name_types(text: bytes) -> bytes:
-    """Give each distinct long type an alias: parsing them anew dominates large modules.
-
-    Strings are left alone. MLIR prints a quote inside a string as `\\22`, so every other part
-    between quotes is a string.
-    """
-    parts = text.decode().split('"')
-    code = "\0".join(parts[::2])
-    header = []
-    for pattern in _LONG_TYPES:
-        for found in sorted(set(pattern.findall(code))):
-            alias = f"!bitstable{len(header)}"
-            header.append(f"{alias} = {found}\n")
-            code = code.replace(found, alias)
-    parts[::2] = code.split("\0")
-    return "".join([*header, '"'.join(parts)]).encode()
