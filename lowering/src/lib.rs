@@ -14,6 +14,7 @@ pub mod check;
 pub mod cost;
 pub mod encoding;
 pub mod layout;
+mod placement;
 pub mod plan;
 pub mod planner;
 pub mod renumber;

@@ -100,3 +100,28 @@ fn folds_the_next_bit(state: &bitstable_lowering::plan::State, step: &Step) -> b
     };
     held == state.next_bit()
 }
+
+/// A tensor that no program holds is refused, not planned for.
+#[test]
+fn tensors_beyond_measure_are_refused() {
+    use bitstable_lowering::layout::{Basis, Dim, LinearLayout, Shape};
+    let shape = Shape::from_extents(&[1 << 40]).expect("a power of two");
+    let register = (0..40).map(|bit| shape.unit(Dim(0), bit)).collect();
+    let place = |shape, register| LinearLayout {
+        shape,
+        register,
+        lane: vec![Basis::ZERO; 5],
+        warp: vec![],
+        block: vec![],
+    };
+    let site = bitstable_lowering::plan::Site {
+        source: place(shape, register),
+        axis: Dim(0),
+        result: place(Shape::from_extents(&[]).expect("no extents"), vec![]),
+        widths: vec![32],
+        operands: bitstable_lowering::plan::Operands::Commute,
+        combine_cost: 1,
+    };
+    let refused = planner::plan(&site, &CostModel::nvidia());
+    assert_eq!(refused, Err(planner::NoPlan::TooLarge { elements: 40, warps: 0 }));
+}

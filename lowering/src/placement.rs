@@ -1,0 +1,223 @@
+//! A state of the search in some forty bytes: which index bit each place bit carries.
+//!
+//! # Idea
+//! Once every place bit carries one index bit or none, a layout is a list of bit numbers. Index
+//! bits keep the number that they have in the unfolded tensor, so that a fold renames nothing: it
+//! only counts up which axis bit is next.
+//! # Invariants
+//! - **W1** Equal states are equal placements, whatever way led to them: unused places are zero.
+//! - **W2** A placement has as many lanes and warps as its [`Frame`]; blocks never change and are
+//!   not written down.
+//! # Held by
+//! W1: [`Placement::without_register`] and the constructors. W2: all placements of one search come
+//! from one frame.
+//! # Not here
+//! Layouts that are no permutations: the planner moves away from them first.
+
+use crate::layout::{Basis, LinearLayout};
+use crate::plan::{Site, State};
+
+/// An index bit of the unfolded tensor, or none.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Code(u8);
+
+impl Code {
+    /// What a broadcast bit carries.
+    pub const NONE: Code = Code(0);
+}
+
+const REGISTER_BITS: usize = 24;
+const LANE_BITS: usize = 6;
+const WARP_BITS: usize = 8;
+
+/// Which index bit each place bit carries, and how many axis bits are folded.
+#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+pub struct Placement {
+    folded: u8,
+    registers: u8,
+    lanes: u8,
+    warps: u8,
+    register: [Code; REGISTER_BITS],
+    lane: [Code; LANE_BITS],
+    warp: [Code; WARP_BITS],
+}
+
+impl Placement {
+    /// Whether placements can be written down for tensors of `2^elements` elements on `2^lanes`
+    /// lanes and `2^warps` warps. No index bit stands twice, so registers need no more bits than
+    /// the tensor has. Triton's tensors have at most 2^20 elements.
+    pub fn fits(elements: u32, lanes: usize, warps: usize) -> bool {
+        elements as usize <= REGISTER_BITS && lanes <= LANE_BITS && warps <= WARP_BITS
+    }
+
+    /// What the register bits carry.
+    pub fn register(&self) -> &[Code] {
+        &self.register[..self.registers as usize]
+    }
+
+    /// What the lane bits carry.
+    pub fn lane(&self) -> &[Code] {
+        &self.lane[..self.lanes as usize]
+    }
+
+    fn warp(&self) -> &[Code] {
+        &self.warp[..self.warps as usize]
+    }
+
+    /// How many values a thread holds.
+    pub fn registers(&self) -> usize {
+        1 << self.registers
+    }
+
+    /// One axis bit further. The caller says where it was.
+    pub fn folded(mut self) -> Placement {
+        self.folded += 1;
+        self
+    }
+
+    /// Without register bit `bit`; higher ones move down.
+    pub fn without_register(mut self, bit: usize) -> Placement {
+        let last = self.registers as usize - 1;
+        self.register.copy_within(bit + 1..=last, bit);
+        self.register[last] = Code::NONE;
+        self.registers -= 1;
+        self
+    }
+
+    /// With `code` in lane bit `bit`.
+    pub fn with_lane(mut self, bit: usize, code: Code) -> Placement {
+        self.lane[bit] = code;
+        self
+    }
+}
+
+/// What the placements of one search have in common: how index bits are numbered.
+#[derive(Clone, Copy, Debug)]
+pub struct Frame {
+    /// Where the axis bits begin.
+    offset: u32,
+    /// How many there are.
+    bits: u32,
+}
+
+impl Frame {
+    /// The frame of a site.
+    pub fn new(site: &Site) -> Frame {
+        let shape = &site.source.shape;
+        Frame { offset: shape.offset(site.axis), bits: shape.bits(site.axis) }
+    }
+
+    /// How many axis bits are left to fold.
+    pub fn bits_left(&self, at: Placement) -> u32 {
+        self.bits - u32::from(at.folded)
+    }
+
+    /// The axis bit that folds next.
+    pub fn next(&self, at: Placement) -> Code {
+        self.axis(u32::from(at.folded))
+    }
+
+    /// Whether `code` is an axis bit.
+    pub fn on_axis(&self, code: Code) -> bool {
+        let number = u32::from(code.0);
+        number > self.offset && number <= self.offset + self.bits
+    }
+
+    fn axis(&self, bit: u32) -> Code {
+        Code((self.offset + bit + 1) as u8)
+    }
+
+    /// A column of a tensor whose axis lacks its lowest `folded` bits.
+    fn code(&self, basis: Basis, folded: u32) -> Code {
+        match basis {
+            Basis::ZERO => Code::NONE,
+            Basis(bits) => {
+                let position = bits.trailing_zeros();
+                let missing = if position < self.offset { 0 } else { folded };
+                Code((position + missing + 1) as u8)
+            }
+        }
+    }
+
+    fn basis(&self, code: Code, folded: u32) -> Basis {
+        match code {
+            Code::NONE => Basis::ZERO,
+            Code(number) => {
+                let position = u32::from(number) - 1;
+                let missing = if position < self.offset { 0 } else { folded };
+                Basis(1 << (position - missing))
+            }
+        }
+    }
+
+    fn write(&self, layout: &LinearLayout, folded: u32) -> Placement {
+        let mut placement = Placement {
+            folded: folded as u8,
+            registers: layout.register.len() as u8,
+            lanes: layout.lane.len() as u8,
+            warps: layout.warp.len() as u8,
+            register: [Code::NONE; REGISTER_BITS],
+            lane: [Code::NONE; LANE_BITS],
+            warp: [Code::NONE; WARP_BITS],
+        };
+        let places = [
+            (&mut placement.register[..], &layout.register),
+            (&mut placement.lane[..], &layout.lane),
+            (&mut placement.warp[..], &layout.warp),
+        ];
+        for (codes, bases) in places {
+            codes.iter_mut().zip(bases).for_each(|(c, &b)| *c = self.code(b, folded));
+        }
+        placement
+    }
+
+    /// A state whose layout is a permutation.
+    pub fn placement(&self, state: &State) -> Placement {
+        self.write(&state.layout, self.bits - state.bits_left())
+    }
+
+    /// A layout of the tensor without the axis: all of it is folded.
+    pub fn rows(&self, result: &LinearLayout) -> Placement {
+        self.write(result, self.bits)
+    }
+
+    /// Whether each place of `at` has what `rows` wants there.
+    pub fn holds(&self, at: Placement, rows: Placement) -> bool {
+        let has = |code: &Code| at.register().contains(code);
+        at.lane() == rows.lane() && at.warp() == rows.warp() && rows.register().iter().all(has)
+    }
+
+    /// The rows as in `rows`, and what is left of the axis in registers but for its `lanes` highest
+    /// bits, which go to lanes that `rows` leaves free.
+    pub fn gathered(&self, at: Placement, rows: Placement, lanes: usize) -> Placement {
+        let left = self.bits_left(at) as usize;
+        let axis = |bit: usize| self.axis(u32::from(at.folded) + bit as u32);
+        let held = left - lanes;
+        let mut gathered = Placement { folded: at.folded, ..rows };
+        let free = (0..rows.lanes as usize).filter(|&lane| rows.lane[lane] == Code::NONE);
+        for (lane, bit) in free.zip(held..left) {
+            gathered.lane[lane] = axis(bit);
+        }
+        let registers = (0..held).map(axis).chain(rows.register().iter().copied());
+        gathered.registers = 0;
+        for (place, code) in gathered.register.iter_mut().zip(registers) {
+            *place = code;
+            gathered.registers += 1;
+        }
+        gathered
+    }
+
+    /// The layout that `at` stands for, of the tensor of `state` and with its blocks.
+    pub fn layout(&self, at: Placement, state: &State) -> LinearLayout {
+        let columns = |codes: &[Code]| {
+            codes.iter().map(|&code| self.basis(code, u32::from(at.folded))).collect()
+        };
+        LinearLayout {
+            shape: state.layout.shape.clone(),
+            register: columns(at.register()),
+            lane: columns(at.lane()),
+            warp: columns(at.warp()),
+            block: state.layout.block.clone(),
+        }
+    }
+}
