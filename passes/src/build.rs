@@ -7,7 +7,8 @@
 //! - **B1** Types and attributes are given as text of our own. Text that does not parse is a bug
 //!   of ours and panics; nothing derived from the user's input may come this way unchecked.
 //! - **B2** Equal texts are parsed once a module: a lowering names few types, and names them often.
-//! - **B3** Operations are made in generic form and are verified by Triton, which knows their
+//! - **B3** A constant stands once before an anchor; what is made later follows it.
+//! - **B4** Operations are made in generic form and are verified by Triton, which knows their
 //!   dialects. Here they are unregistered.
 //! # Not here
 //! Which operations a step needs (`emit/`).
@@ -23,17 +24,19 @@ use melior::{
     },
 };
 use mlir_sys::{
-    MlirAttribute, MlirOperation, MlirType, mlirBlockInsertOwnedOperationBefore,
+    MlirAttribute, MlirOperation, MlirType, MlirValue, mlirBlockInsertOwnedOperationBefore,
     mlirOperationClone, mlirOperationGetBlock, mlirOperationGetNumResults, mlirOperationGetResult,
 };
 
 use crate::session::Session;
 
-/// The types and attributes that builders of one module have parsed.
+/// The types and attributes that builders of one module have parsed, and the constants that stand
+/// in front of the anchors of the reduction at hand.
 #[derive(Default)]
 pub struct Parsed {
     types: RefCell<HashMap<String, MlirType>>,
     attributes: RefCell<HashMap<String, MlirAttribute>>,
+    constants: RefCell<HashMap<(usize, i32), MlirValue>>,
 }
 
 /// Makes operations in front of an anchor, at the anchor's location.
@@ -52,6 +55,8 @@ impl<'c> Builder<'c> {
         'c: 'a,
     {
         let (context, parsed) = (session.context(), session.parsed());
+        // An erased anchor's address may come back as another's.
+        parsed.constants.borrow_mut().clear();
         Builder { context, parsed, location: anchor.location(), anchor: anchor.to_raw() }
     }
 
@@ -132,8 +137,16 @@ impl<'c> Builder<'c> {
 
     /// A constant of type i32 in the LLVM dialect.
     pub fn i32(&self, v: i32) -> Value<'c, 'c> {
+        let key = (self.anchor.ptr as usize, v);
+        if let Some(&raw) = self.parsed.constants.borrow().get(&key) {
+            // SAFETY: it was made before this builder's anchor and nothing erased it since: the
+            // constants are forgotten when a new reduction is begun.
+            return unsafe { Value::from_raw(raw) };
+        }
         let value = self.attr(&format!("{v} : i32"));
-        self.one("llvm.mlir.constant", &[], self.ty("i32"), &[("value", value)])
+        let constant = self.one("llvm.mlir.constant", &[], self.ty("i32"), &[("value", value)]);
+        self.parsed.constants.borrow_mut().insert(key, constant.to_raw());
+        constant
     }
 
     /// A copy of `operation` (attributes, regions, result types) with other operands.

@@ -2,6 +2,7 @@
 //!
 //! - [`rewrite`]: the one entry.
 //! - [`site`], [`combine_kind`], [`element_order`]: what a pinned reduction is; what is refused.
+//! - [`reduce_layout`]: cheaper layouts for the operands of pinned reductions.
 //! - [`emit`]: from a plan of `bitstable-lowering` to operations, made with [`build`].
 //! - [`refusal`], [`report`], [`place`]: what is said to the user.
 //!
@@ -18,6 +19,7 @@ pub mod ir;
 mod pin_reduce;
 mod pipeline;
 pub mod place;
+mod reduce_layout;
 pub mod refusal;
 pub mod report;
 mod session;
@@ -47,14 +49,22 @@ pub struct Rewritten {
 pub fn rewrite(text: &str, pipeline: &str) -> Result<Rewritten, Failure> {
     let passes = pipeline::parse(pipeline)?;
     let session = Session::new();
-    let module = session.parse(text)?;
-    let root = ir::root(&module);
+    let mut module = session.parse(text)?;
     let bug = |bug| Failure::Bug(bug, place::Place::default());
     let mut report = Report::default();
-    for pass in passes {
+    for (number, pass) in passes.into_iter().enumerate() {
+        let root = ir::root(&module);
         match pass {
             Pass::PinReduce { remarks } => {
                 pin_reduce::run(&session, root, remarks, &mut report)?;
+            }
+            Pass::ReduceLayout => {
+                let printed = (number > 0).then(|| session::print(&module)).transpose();
+                let current = printed.map_err(bug)?;
+                let current = current.as_deref().unwrap_or(text);
+                if let Some(renamed) = reduce_layout::run(&session, root, current) {
+                    module = session.parse(&renamed)?;
+                }
             }
             Pass::ShieldReduce => {
                 shield::run(&session, root).map_err(Failure::Refused)?;

@@ -113,7 +113,8 @@ fn planned(
     Ok(plan)
 }
 
-fn costs(target: &Target) -> CostModel {
+/// The prices on a target.
+pub fn costs(target: &Target) -> CostModel {
     match target {
         Target::Nvidia { .. } => CostModel::nvidia(),
         Target::Amd { lanes: 64, .. } => CostModel::amd_wave64(),

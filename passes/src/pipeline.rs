@@ -13,6 +13,8 @@ pub enum Pass {
         /// Whether the report holds the plans as remarks.
         remarks: Remarks,
     },
+    /// Gives the operands of pinned reductions cheaper layouts.
+    ReduceLayout,
     /// Marks the operands of pinned reductions.
     ShieldReduce,
     /// A test aid, left out of the list of choices: goes wrong in a given way.
@@ -41,7 +43,7 @@ pub enum Crash {
     Overflow,
 }
 
-const PASSES: &str = "pin-reduce{print-plan=true|false}, shield-reduce";
+const PASSES: &str = "pin-reduce{print-plan=true|false}, reduce-layout, shield-reduce";
 
 /// Reads a pipeline.
 pub fn parse(text: &str) -> Result<Vec<Pass>, Refused> {
@@ -78,13 +80,18 @@ fn pass(text: &str) -> Result<Pass, String> {
         options.split_whitespace().map(|o| o.split_once('=').unwrap_or((o, ""))).collect();
     match name {
         "pin-reduce" => pin_reduce(&options),
-        "shield-reduce" => match options.first() {
-            None => Ok(Pass::ShieldReduce),
-            Some((option, _)) => Err(format!("shield-reduce has no option {option}")),
-        },
+        "reduce-layout" => without_options(name, &options, Pass::ReduceLayout),
+        "shield-reduce" => without_options(name, &options, Pass::ShieldReduce),
         "crash-test" => crash_test(&options),
         "" => Err(format!("a pass is missing; the choices are: {PASSES}")),
         _ => Err(format!("there is no pass {name}; the choices are: {PASSES}")),
+    }
+}
+
+fn without_options(name: &str, options: &[(&str, &str)], pass: Pass) -> Result<Pass, String> {
+    match options.first() {
+        None => Ok(pass),
+        Some((option, _)) => Err(format!("{name} has no option {option}")),
     }
 }
 

@@ -26,6 +26,7 @@ _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 _EPILOG = """
 passes:
   pin-reduce      lower every tt.reduce that carries tt.order = "inner_tree" to the canonical tree
+  reduce-layout   give their operands a layout that folds cheaply; the bits stay
   shield-reduce   hide the operands of such reductions from Triton's optimiser
 
 examples:

@@ -3,8 +3,9 @@
 # Idea
 `triton.compiler.compile` calls [`install`] after the back end has filled its table of stages, and
 two of them are wrapped: `ttgir` first shields pinned reductions that came without shields (TTIR
-text from elsewhere), `llir` first runs `pin-reduce`. So the TTGIR that is dumped and cached is
-what a kernel's author can read, and TTGIR text fed to the compiler is pinned as well.
+text from elsewhere), `llir` first runs `reduce-layout` and `pin-reduce`, in one crossing. So the
+TTGIR that is dumped and cached is what a kernel's author can read, and TTGIR text fed to the
+compiler is pinned as well.
 
 # Invariants
 - **S1** A module without pinned reductions takes no detour: one walk finds that out, well under a
@@ -31,6 +32,7 @@ _SWAPPED_WITH_SHIELDS = frozenset({"tt.broadcast", "tt.splat"})
 
 Stage = Callable[[Any, dict[str, Any]], Any]
 REPORT_KEY = "bitstable"
+PIPELINE = "reduce-layout,pin-reduce"
 
 
 @dataclass
@@ -116,14 +118,23 @@ def _pin_first(make_llir: Stage) -> Stage:
         scan = Scan.of(src)
         if not scan.concerns_us:
             return make_llir(src, metadata)
-        module, report = rewrite(src, "pin-reduce", scan)
-        metadata[REPORT_KEY] = report
+        module, metadata[REPORT_KEY] = _pinned(src, scan)
         result = make_llir(module, metadata)
         if SHIELD_SYMBOL in result:
             raise ReductionOrderError([_SURVIVOR], bug=True)
         return result
 
     return llir
+
+
+def _pinned(src: Any, scan: Scan) -> tuple[Any, dict[str, Any]]:
+    try:
+        return rewrite(src, PIPELINE, scan)
+    except ReductionOrderError as error:
+        if error.diagnostics != (_UNREADABLE,):
+            raise
+        # A cheaper layout must never cost a compilation: the bits are the same without it.
+        return rewrite(src, "pin-reduce", scan)
 
 
 _UNREADABLE = Diagnostic(
