@@ -20,7 +20,7 @@ from .errors import Divergence, MemoryFault, PtxError, Race, UnknownPtx
 from .floats import UNSIGNED
 from .machine import Cta, Launch, execute
 from .memory import Buffer, copy_back, global_memory, shared_memory
-from .parser import Program, parse
+from .parser import Program, parse, registers
 from .symbolic import Graph, Tree, verdict
 
 __all__ = [
@@ -127,15 +127,19 @@ def tree_digest(
 def contractions(ptx: str) -> list[str]:
     """Additions that ptxas may fuse with a product: neither states its rounding.
 
-    A product without `.rn` whose result reaches an addition or subtraction without `.rn`.
+    A product without `.rn` whose result reaches, at most through moves, an addition or subtraction
+    without `.rn`.
     """
     program, products, found = parse(ptx), set(), []
     for inst in program.insts:
-        kind = inst.op[-1]
-        if "f" not in kind or "rn" in inst.op:
+        target, *sources = (registers(operand) for operand in inst.operands or ((),))
+        reads_product = any(products & set(source) for source in sources)
+        if inst.op[0] == "mov" and reads_product:
+            products.update(target)
+        elif "rn" in inst.op or not inst.op[-1].startswith(("f", "bf")):
             continue
-        if inst.op[0] == "mul":
-            products.add(inst.operands[0])
-        elif inst.op[0] in ("add", "sub") and products & set(inst.operands[1:]):
+        elif inst.op[0] == "mul":
+            products.update(target)
+        elif inst.op[0] in ("add", "sub") and reads_product:
             found.append(f"line {inst.line}: {inst.text}")
     return found

@@ -12,7 +12,7 @@ import numpy as np
 from .errors import Divergence, PtxError, Uninitialised, UnknownPtx
 from .floats import UNSIGNED
 from .machine import LANES, POISON, Cta, Schedule, constant
-from .parser import Imm, Inst, Operand, Pair, Program, Reg, Sym, Vec
+from .parser import Imm, Inst, Operand, Program, Reg, Sym, registers
 from .symbolic import Pieces
 
 Step = Callable[[Cta], None]
@@ -49,20 +49,6 @@ _SPECIAL: dict[str, Callable[[Cta], np.ndarray | int]] = {
 }
 
 
-def _destinations(program: Program):
-    """Names of all registers that stand where an instruction may write."""
-    for inst in program.insts:
-        pending = list(inst.operands[:1])
-        while pending:
-            operand = pending.pop()
-            if isinstance(operand, Reg):
-                yield operand.name
-            elif isinstance(operand, Vec):
-                pending.extend(operand.items)
-            elif isinstance(operand, Pair):
-                pending.extend((operand.first, operand.second))
-
-
 class Context:
     """Names to slots for one program and one list of arguments' layout."""
 
@@ -70,7 +56,8 @@ class Context:
         self.program, self.options, self.threads = program, options, program.threads
         self.slots = {name: slot for slot, name in enumerate(program.registers)}
         # LLVM leaves a register that no instruction writes where the value does not matter.
-        self.written = set(_destinations(program))
+        destinations = [inst.operands[0] for inst in program.insts if inst.operands]
+        self.written = {reg.name for target in destinations for reg in registers(target)}
         self.params = {name: at for at, (name, _) in enumerate(program.params)}
 
     def bits(self, reg: Reg) -> int:

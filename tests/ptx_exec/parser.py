@@ -58,6 +58,17 @@ class Addr:
 Operand = Reg | Imm | Sym | Vec | Pair | Addr
 
 
+def registers(operand: "Operand | tuple") -> list[Reg]:
+    """All registers an operand names."""
+    if isinstance(operand, Reg):
+        return [operand]
+    if isinstance(operand, Vec):
+        return [reg for item in operand.items for reg in registers(item)]
+    if isinstance(operand, Pair):
+        return [operand.first, operand.second]
+    return registers(operand.base) if isinstance(operand, Addr) else []
+
+
 @dataclass(frozen=True)
 class Inst:
     """One instruction: `@[!]guard op.modifiers operands`."""

@@ -235,6 +235,7 @@ def test_bits_of_other_types(case, warps):
         check(case, Build(warps, aligned, fusion))
 
 
+@pytest.mark.slow  # the 1-warp kernels have 8192 registers a thread: a minute each in Triton
 @by_name([tile_sum(32, 8192, 1), tile_sum(32, 8192, 0)])
 @pytest.mark.parametrize("warps", WARPS)
 def test_bits_of_large_tiles(case, warps):

@@ -325,6 +325,20 @@ def test_narrow_additions_through_f32_are_one_node():
     assert graph.operation("fma", "bf16", (a, one, b)) == direct
 
 
+@pytest.mark.parametrize(
+    ("body", "found"),
+    [
+        ("mul.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3;", 1),
+        ("mul.f32 %r5, %r1, %r2; mov.b32 %r7, %r5; sub.f32 %r6, %r3, %r7;", 1),
+        ("mul.f32 %r5, %r1, %r2; add.rn.f32 %r6, %r5, %r3;", 0),
+        ("mul.rn.f32 %r5, %r1, %r2; add.f32 %r6, %r5, %r3;", 0),
+        ("mul.lo.s32 %r5, %r1, %r2; add.s32 %r6, %r5, %r3;", 0),
+    ],
+)
+def test_what_ptxas_may_contract_is_found(body, found):
+    assert len(ptx_exec.contractions(program(body))) == found
+
+
 @pytest.fixture(scope="module")
 def pinned():
     """A pinned row sum over four warps, with its inputs."""
