@@ -1,6 +1,8 @@
 """The layout rewrite moves no bits, and never costs a compilation."""
 
 import pytest
+from triton.bitstable import stages
+from triton.bitstable.errors import ReductionOrderError
 
 import kernels
 import oracle
@@ -8,8 +10,6 @@ from bits import Build, describe
 from compiling import SM90
 from compiling import compile as compile_all
 from test_bits import tile, tile_sum
-from triton.bitstable import stages
-from triton.bitstable.errors import ReductionOrderError
 
 CASES = [
     tile_sum(64, 128, 0),
