@@ -19,6 +19,8 @@ from fractions import Fraction
 
 import numpy as np
 
+from .errors import UnknownPtx
+
 Bits = np.ndarray
 
 WIDTH = {"f64": 64, "f32": 32, "f16": 16, "bf16": 16}
@@ -65,7 +67,7 @@ def encode(value: np.ndarray, kind: str) -> Bits:
 def flush(bits: Bits, kind: str) -> Bits:
     """`.ftz`: subnormals become zeros of their sign."""
     if kind != "f32":
-        raise NotImplementedError(f".ftz on {kind}")
+        raise UnknownPtx(f".ftz on {kind}")
     small = (bits & np.uint32(0x7F800000)) == 0
     return np.where(small, bits & np.uint32(0x80000000), bits)
 
@@ -175,4 +177,4 @@ def from_integer(value: np.ndarray, kind: str) -> Bits:
         return encode(value.astype(np.float64), kind)
     if kind in ("f32", "f64"):
         return encode(value.astype(_NATIVE[kind]), kind)
-    raise NotImplementedError(f"64-bit integer to {kind}")
+    raise UnknownPtx(f"64-bit integer to {kind}")
