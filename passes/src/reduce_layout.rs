@@ -6,7 +6,8 @@
 //! reduction the bits cannot move, so the only question is the price, and the planner answers it
 //! for the module before and after.
 //! # Invariants
-//! - **L1** Only layouts whose every user takes any layout are renamed ([`TAKES_ANY`]).
+//! - **L1** Only layouts whose every user takes any layout are renamed ([`TAKES_ANY`]), and none
+//!   that decides the bits of a reduction whose order is free.
 //! - **L2** The module after the pass is parsed and verified like any input.
 //! - **L3** Where something is not understood, nothing is renamed; the pass refuses nothing.
 //! # Held by
@@ -21,6 +22,7 @@ use bitstable_lowering::{encoding, layout::Dim, planner, renumber};
 use melior::ir::{TypeLike, ValueLike, operation::OperationLike};
 
 use crate::{
+    combine_kind::{self, Kind},
     element::{Element, Tensor},
     ir::{self, Op, Val},
     pin_reduce,
@@ -176,7 +178,17 @@ fn renamable(operations: &[Op<'_>], name: &str) -> Option<u32> {
 
 fn takes_any(op: Op<'_>) -> bool {
     let name = ir::name(op);
-    name.starts_with("arith.") || name.starts_with("math.") || TAKES_ANY.contains(&name)
+    let any = name.starts_with("arith.") || name.starts_with("math.") || TAKES_ANY.contains(&name);
+    any && !is_free(op)
+}
+
+/// Whether `op` is a reduction whose bits its layout decides. Pinning another must not move them.
+fn is_free(op: Op<'_>) -> bool {
+    let insensitive = || {
+        let block = combine_kind::block(op);
+        block.is_ok_and(|b| matches!(combine_kind::kind(b), Kind::OrderInsensitive))
+    };
+    ir::name(op) == "tt.reduce" && !op.has_attribute(site::ORDER) && !insensitive()
 }
 
 /// The width of a loaded or stored element; masks are no elements, and pointers have none here.
