@@ -29,7 +29,11 @@ def count(sass: str) -> Counter[str]:
     kinds = Counter(opcode.split(".")[0] for opcode in opcodes)
     total = sum(n for kind, n in kinds.items() if kind != "NOP")
     return Counter(
-        SASS=total, SHFL=kinds["SHFL"], BAR=kinds["BAR"], LDS=kinds["LDS"], STS=kinds["STS"]
+        SASS=total,
+        SHFL=kinds["SHFL"],
+        BAR=kinds["BAR"],
+        LDS=kinds["LDS"] + kinds["LDSM"],
+        STS=kinds["STS"] + kinds["STSM"],
     )
 
 

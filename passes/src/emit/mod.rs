@@ -15,6 +15,8 @@
 pub mod combine;
 pub mod exchange;
 
+use std::rc::Rc;
+
 use bitstable_lowering::{
     layout::LinearLayout,
     plan::{LaneBit, Operands, Plan, RegisterBit, State, Step},
@@ -62,7 +64,10 @@ pub fn lower<'c>(
     emission.open(op, lowered);
     let mut steps = &plan.steps[..];
     while !steps.is_empty() {
-        let done = emission.fold_wave(steps).unwrap_or_else(|| emission.step(&steps[0]));
+        let done = emission
+            .fold_wave(steps)
+            .or_else(|| emission.fold_registers(steps))
+            .unwrap_or_else(|| emission.step(&steps[0]));
         steps = &steps[done..];
     }
     emission.close(op, lowered, &plan.gather);
@@ -86,10 +91,7 @@ impl<'c> Emission<'_, 'c> {
     /// Emits one step.
     fn step(&mut self, step: &Step) -> usize {
         match step {
-            Step::FoldRegister(bit) => {
-                let (low, high) = self.halves(*bit);
-                self.values = self.combined(&low, &high);
-            }
+            Step::FoldRegister(_) => unreachable!("`fold_registers` takes them all"),
             Step::Butterfly(bit) => {
                 let own = std::mem::take(&mut self.values);
                 let pair = exchange::pair(self.b, self.target, self.operands, *bit, &own.concat());
@@ -108,6 +110,47 @@ impl<'c> Emission<'_, 'c> {
         let registers = self.state.layout.registers();
         assert!(self.values.iter().all(|v| v.len() == registers), "M1 after {step}");
         1
+    }
+
+    /// Emits the folds within registers that `steps` begins with: subtree by subtree, so that what
+    /// is loaded first is used up first and few partial results are alive. How many steps.
+    fn fold_registers(&mut self, steps: &[Step]) -> Option<usize> {
+        let run = steps.iter().map_while(|step| match step {
+            Step::FoldRegister(bit) => Some(*bit),
+            _ => None,
+        });
+        let registers = self.values.first().map_or(0, Vec::len);
+        let mut trees: Vec<Rc<Subtree>> =
+            (0..registers).map(|r| Rc::new(Subtree::Register(r))).collect();
+        let mut done = 0;
+        for bit in run {
+            trees = (0..trees.len() / 2)
+                .map(|r| {
+                    let side = |side| Rc::clone(&trees[with_bit(r, bit, side)]);
+                    Rc::new(Subtree::Combine(side(0), side(1)))
+                })
+                .collect();
+            done += 1;
+        }
+        if done == 0 {
+            return None;
+        }
+        let folded: Vec<Vec<Val<'c>>> = trees.iter().map(|tree| self.folded(tree)).collect();
+        self.values = transposed(&folded, self.elements.len());
+        steps[..done].iter().for_each(|step| self.advance(step));
+        Some(done)
+    }
+
+    /// The value of a subtree, for each operand. No deeper than a register number has bits.
+    fn folded(&self, tree: &Subtree) -> Vec<Val<'c>> {
+        match tree {
+            Subtree::Register(register) => self.values.iter().map(|v| v[*register]).collect(),
+            Subtree::Combine(left, right) => {
+                let left = self.folded(left);
+                let right = self.folded(right);
+                self.combine.apply(self.b, &left, &right)
+            }
+        }
     }
 
     /// Emits the butterflies of lane bits 0, 1, … that `steps` begins with as one fold, where the
@@ -177,10 +220,9 @@ impl<'c> Emission<'_, 'c> {
 
     /// The values whose register bit `bit` is clear, and those whose bit is set.
     fn halves(&self, bit: RegisterBit) -> (Vec<Vec<Val<'c>>>, Vec<Vec<Val<'c>>>) {
-        let below = (1usize << bit.0) - 1;
         let half = |side: usize| {
-            let register = |r: usize| ((r & !below) << 1) | (side << bit.0) | (r & below);
-            let of = |v: &Vec<Val<'c>>| (0..v.len() / 2).map(|r| v[register(r)]).collect();
+            let of =
+                |v: &Vec<Val<'c>>| (0..v.len() / 2).map(|r| v[with_bit(r, bit, side)]).collect();
             self.values.iter().map(of).collect()
         };
         (half(0), half(1))
@@ -242,6 +284,18 @@ impl<'c> Emission<'_, 'c> {
         let extents: String = layout.shape.extents().iter().map(|e| format!("{e}x")).collect();
         self.b.ty(&format!("tensor<{extents}{}, {layout}>", element.name()))
     }
+}
+
+/// A part of the canonical tree whose leaves are registers of one thread.
+enum Subtree {
+    Register(usize),
+    Combine(Rc<Subtree>, Rc<Subtree>),
+}
+
+/// The register whose bit `bit` is `side`, and whose other bits are those of `rest`.
+fn with_bit(rest: usize, bit: RegisterBit, side: usize) -> usize {
+    let below = (1usize << bit.0) - 1;
+    ((rest & !below) << 1) | (side << bit.0) | (rest & below)
 }
 
 /// From a list for each register to a list for each operand.
