@@ -82,6 +82,12 @@ def unlike(x, out, WHICH: tl.constexpr):
 
 
 @triton.jit
+def narrow(x, out):
+    v = tl.load(x + tl.arange(0, 64)).to(tl.bfloat16)
+    tl.store(out, tl.sum(v, 0, order="inner_tree").to(tl.float32))
+
+
+@triton.jit
 def index(x, out):
     v = tl.load(x + tl.arange(0, 64))
     tl.store(out, tl.argmax(v, 0, order="inner_tree"))
@@ -127,6 +133,12 @@ def main():
     expect(run(unlike, row, 1, 1), [branch], "a combine that branches")
     ties = np.tile(np.float32([1, 3, 3, 2]), 16)
     expect(run(index, ties, 2), [1, 3], "argmax with ties")
+    try:
+        sys.exit(f"bf16 gave {run(narrow, row, 1)}")
+    except Exception as error:
+        if "no bf16 arithmetic" not in str(error) + str(error.__cause__):
+            raise
+        print("ok bf16 is refused")
 
 
 if __name__ == "__main__":

@@ -9,9 +9,10 @@ with its odd neighbour, and the rounds halve the axis until one element is left.
 - **I2** Each combine is evaluated by the interpreter's own operations. Triton's own elementwise
   combines take whole arrays at once; any other combine is called on scalars, because a branch or
   an `and` inside it means something else on arrays.
+- **I3** bf16 is refused: Triton's interpreter keeps it as 16-bit integers, and adds those.
 
 # Not here
-The interpreter's rounding: whatever its operations do to f16 and bf16.
+The interpreter's rounding: each of its operations rounds as numpy's does.
 """
 
 from __future__ import annotations
@@ -21,6 +22,12 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.bitstable.errors import Diagnostic, ReductionOrderError
+
+_BF16 = Diagnostic(
+    "Triton's interpreter has no bf16 arithmetic: it would combine the bits as integers",
+    help="convert the operand to tl.float32 first, or compile the kernel",
+)
 
 
 def reduce_inner_tree(
@@ -35,6 +42,8 @@ def reduce_inner_tree(
     `to_tensor` is the interpreter's own conversion of numpy data to its tensors.
     """
     dtypes = [t.dtype for t in inputs]
+    if tl.bfloat16 in [dtype.scalar for dtype in dtypes]:
+        raise ReductionOrderError([_BF16])
     arrays = [t.handle.data for t in inputs]
     rank = arrays[0].ndim
     if axis is None:
