@@ -7,5 +7,7 @@
 
 #![deny(clippy::wildcard_enum_match_arm)]
 
+pub mod exec;
 pub mod ir;
 pub mod num;
+pub mod report;

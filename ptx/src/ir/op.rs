@@ -8,7 +8,7 @@
 //! - **O1** Every instruction that Triton emits is an `Op`; families that nothing executes yet are
 //!   [`Op::Opaque`], which keeps the opcode's text.
 
-use super::types::{Compare, IntRound, Logic, Ordering, Round, Scalar, Scope, Space};
+use super::types::{Compare, IntRound, Logic, Ordering, Round, Scalar, Space};
 
 /// The half of a product that is kept.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug, strum::EnumString, strum::Display)]

@@ -1,0 +1,5 @@
+//! The machine: decoded programs, warps, CTAs, launches.
+
+pub mod alu;
+pub mod lane;
+pub mod registers;
