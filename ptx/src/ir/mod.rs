@@ -2,8 +2,10 @@
 
 pub mod module;
 pub mod op;
+pub mod signature;
 pub mod types;
 
 pub use module::*;
 pub use op::*;
+pub use signature::*;
 pub use types::*;
