@@ -13,6 +13,11 @@ use super::registers::{Mask, Registers, Slot};
 pub struct Operands {
     pub dst: SmallVec<[Slot; 2]>,
     pub src: SmallVec<[Slot; 4]>,
+    /// Declared width in bits of the first destination's register, where the type is narrower
+    /// (`cvt.s8.s32 %r1, …`: a signed result is extended to it); 0: as wide as the type.
+    pub declared: u8,
+    /// What a function that serves several modifiers needs to tell them apart; set by `lower`.
+    pub payload: u64,
 }
 
 /// Runs one instruction on the lanes of a mask. Sources are read before a destination is written.
