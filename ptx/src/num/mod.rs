@@ -1,1 +1,9 @@
-//! Arithmetic.
+//! Arithmetic on bit patterns: what each PTX instruction computes.
+//!
+//! # Idea
+//! Functions from patterns to patterns, without machine or state, so that they can be called in a
+//! loop over lanes and tested alone. Results are the same on every host.
+
+pub mod exact;
+pub mod float;
+pub mod narrow;
