@@ -9,5 +9,6 @@
 
 pub mod exec;
 pub mod ir;
+pub mod memory;
 pub mod num;
 pub mod report;

@@ -1,0 +1,3 @@
+//! The memory of a launch, and the watch over it.
+
+pub mod space;
