@@ -12,3 +12,4 @@ pub mod ir;
 pub mod memory;
 pub mod num;
 pub mod report;
+pub mod symbol;
