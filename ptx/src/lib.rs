@@ -13,3 +13,4 @@ pub mod memory;
 pub mod num;
 pub mod report;
 pub mod symbol;
+pub mod syntax;
