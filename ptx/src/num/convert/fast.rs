@@ -103,6 +103,18 @@ pub fn f64_to_f32(bits: u64) -> u32 {
     if value.is_nan() { F32_NAN } else { (value as f32).to_bits() }
 }
 
+/// `cvt.rn.f16x2.f32`: `a` above `b`.
+#[inline(always)]
+pub fn f32_to_f16x2(a: u32, b: u32) -> u32 {
+    u32::from(f32_to_f16(a)) << 16 | u32::from(f32_to_f16(b))
+}
+
+/// `cvt.rn.bf16x2.f32`: `a` above `b`.
+#[inline(always)]
+pub fn f32_to_bf16x2(a: u32, b: u32) -> u32 {
+    u32::from(f32_to_bf16(a)) << 16 | u32::from(f32_to_bf16(b))
+}
+
 /// `cvt.rz.f16.f32`.
 #[inline(always)]
 pub fn f32_to_f16_rz(bits: u32) -> u16 {
@@ -142,6 +154,8 @@ pub enum Hot {
     F32ToBf16,
     F32ToF16Rz,
     F32ToTf32,
+    F32ToF16x2,
+    F32ToBf16x2,
     F32ToF64,
     F64ToF32,
     S32ToF32,
@@ -164,7 +178,7 @@ pub enum Hot {
 
 impl Hot {
     pub(super) fn of(cvt: &Cvt) -> Option<Self> {
-        use Scalar::{BF16, F16, F32, F64, S32, S64, TF32, U32};
+        use Scalar::{BF16, BF16x2, F16, F16x2, F32, F64, S32, S64, TF32, U32};
         if cvt.ftz || cvt.sat || cvt.relu || cvt.satfinite {
             return None;
         }
@@ -178,6 +192,8 @@ impl Hot {
             (F16, F32) if nearest => Some(Self::F32ToF16),
             (F16, F32) if cvt.round == Some(Round::Rz) => Some(Self::F32ToF16Rz),
             (BF16, F32) if nearest => Some(Self::F32ToBf16),
+            (F16x2, F32) if nearest => Some(Self::F32ToF16x2),
+            (BF16x2, F32) if nearest => Some(Self::F32ToBf16x2),
             (TF32, F32) if cvt.round == Some(Round::Rna) => Some(Self::F32ToTf32),
             (F32, F64) if nearest => Some(Self::F64ToF32),
             (F32, S32) if nearest => Some(Self::S32ToF32),
@@ -195,9 +211,9 @@ impl Hot {
         }
     }
 
-    /// Converts the low bits of a source; zeros above the result.
+    /// [`Cvt::apply`] for this conversion.
     #[inline(always)]
-    pub fn apply(self, bits: u64) -> u64 {
+    pub fn apply(self, [bits, second]: [u64; 2]) -> u64 {
         let (half, word) = (bits as u16, bits as u32);
         match self {
             Self::F16ToF32 => f16_to_f32(half).into(),
@@ -206,6 +222,8 @@ impl Hot {
             Self::F32ToBf16 => f32_to_bf16(word).into(),
             Self::F32ToF16Rz => f32_to_f16_rz(word).into(),
             Self::F32ToTf32 => f32_to_tf32_rna(word).into(),
+            Self::F32ToF16x2 => f32_to_f16x2(word, second as u32).into(),
+            Self::F32ToBf16x2 => f32_to_bf16x2(word, second as u32).into(),
             Self::F32ToF64 => f32_to_f64(word),
             Self::F64ToF32 => f64_to_f32(bits).into(),
             Self::S32ToF32 => s32_to_f32(word).into(),

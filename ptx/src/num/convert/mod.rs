@@ -154,7 +154,7 @@ impl Cvt {
     #[inline]
     pub fn apply(&self, sources: [u64; 2]) -> u64 {
         if let Some(hot) = self.hot() {
-            return hot.apply(sources[0]);
+            return hot.apply(sources);
         }
         self.apply_slowly(sources)
     }
