@@ -1,0 +1,265 @@
+//! Floating-point arithmetic over a row, plain and packed.
+//!
+//! # Idea
+//! [`num::float`](crate::num::float) computes on one pattern with a [`FloatMode`]. Here a pattern
+//! may hold two ([`Pack`]), and the mode is a constant for the common ones, so that the loop is
+//! branch-free; for all others it is the payload.
+//! # Held by
+//! `ptx/tests/alu_float.rs`, lane by lane against the host and against `num::float`.
+//! # Not here
+//! Which modifiers a type takes (`mode`); the approximations' values (`num::approx`).
+
+use std::marker::PhantomData;
+
+use super::{
+    Lowered, approx, mode,
+    rows::{Value, lanes, map},
+    types::by_type,
+};
+use crate::{
+    exec::{
+        lane::{LaneFn, Operands},
+        registers::{Mask, Registers},
+    },
+    ir::{FloatBinary, FloatMode, FloatUnary, Precision, Scalar},
+    num::{
+        float::{BF16, F16, F32, F64, Float, Pattern},
+        narrow::{bf16_to_f32, f16_to_f32},
+    },
+};
+
+/// One or two numbers of a format in a lane's pattern.
+trait Pack {
+    type Format: Float;
+    type Bits: Value;
+    /// Computes each number from the operands' numbers at its place.
+    fn each<const N: usize>(
+        operands: [Self::Bits; N],
+        number: impl Fn([<Self::Format as Pattern>::Bits; N]) -> <Self::Format as Pattern>::Bits,
+    ) -> Self::Bits;
+}
+
+/// The pattern is the number.
+struct Single<F>(PhantomData<F>);
+
+impl<F: Float> Pack for Single<F>
+where
+    F::Bits: Value,
+{
+    type Format = F;
+    type Bits = F::Bits;
+    #[inline(always)]
+    fn each<const N: usize>(
+        operands: [F::Bits; N],
+        number: impl Fn([F::Bits; N]) -> F::Bits,
+    ) -> F::Bits {
+        number(operands)
+    }
+}
+
+/// Two numbers; the first is the low half.
+struct Pair<F>(PhantomData<F>);
+
+macro_rules! pair {
+    ($($format:ident: $half:ty, $whole:ty;)*) => {$(
+        impl Pack for Pair<$format> {
+            type Format = $format;
+            type Bits = $whole;
+            #[inline(always)]
+            fn each<const N: usize>(
+                operands: [$whole; N],
+                number: impl Fn([$half; N]) -> $half,
+            ) -> $whole {
+                let low = number(operands.map(|whole| whole as $half));
+                let high = number(operands.map(|whole| (whole >> <$half>::BITS) as $half));
+                <$whole>::from(low) | <$whole>::from(high) << <$half>::BITS
+            }
+        }
+    )*};
+}
+pair! { F16: u16, u32; BF16: u16, u32; F32: u32, u64; }
+
+/// The modifiers of a function: a constant, or the payload.
+trait Modifiers {
+    fn mode(payload: u64) -> FloatMode;
+}
+
+struct Fixed<const PAYLOAD: u64>;
+impl<const PAYLOAD: u64> Modifiers for Fixed<PAYLOAD> {
+    #[inline(always)]
+    fn mode(_: u64) -> FloatMode {
+        const { mode::decode(PAYLOAD) }
+    }
+}
+
+struct Given;
+impl Modifiers for Given {
+    #[inline(always)]
+    fn mode(payload: u64) -> FloatMode {
+        mode::decode(payload)
+    }
+}
+
+struct Copysign;
+impl Operation<2> for Copysign {
+    #[inline(always)]
+    fn number<F: Float>([a, b]: [F::Bits; 2], _: &FloatMode) -> F::Bits {
+        F::copysign(a, b)
+    }
+}
+
+/// An operation on `N` numbers of any format.
+trait Operation<const N: usize> {
+    fn number<F: Float>(operands: [F::Bits; N], mode: &FloatMode) -> F::Bits;
+}
+
+macro_rules! operations {
+    ($($name:ident($($operand:ident),*) = $function:ident;)*) => {$(
+        struct $name;
+        impl Operation<{ [$(stringify!($operand)),*].len() }> for $name {
+            #[inline(always)]
+            fn number<F: Float>(
+                [$($operand),*]: [F::Bits; { [$(stringify!($operand)),*].len() }],
+                mode: &FloatMode,
+            ) -> F::Bits {
+                F::$function($($operand,)* mode)
+            }
+        }
+    )*};
+}
+operations! {
+    Abs(a) = abs;
+    Neg(a) = neg;
+    Sqrt(a) = sqrt;
+    Rcp(a) = rcp;
+    Add(a, b) = add;
+    Sub(a, b) = sub;
+    Mul(a, b) = mul;
+    Div(a, b) = div;
+    Min(a, b) = min;
+    Max(a, b) = max;
+    Min3(a, b, c) = min3;
+    Max3(a, b, c) = max3;
+    Fma(a, b, c) = fma;
+}
+
+fn run<P: Pack, O: Operation<N>, M: Modifiers, const N: usize>(
+    registers: &mut Registers,
+    operands: &Operands,
+    mask: Mask,
+) {
+    let ([dst, ..], Some(slots)) = (&operands.dst[..], operands.src.first_chunk::<N>()) else {
+        return;
+    };
+    let mode = M::mode(operands.payload);
+    let sources = slots.map(|slot| P::Bits::load(registers, slot));
+    let row = map(|lane| {
+        let values = std::array::from_fn(|source| sources[source][lane]);
+        P::each(values, |numbers| O::number::<P::Format>(numbers, &mode))
+    });
+    P::Bits::store(registers, *dst, &row, mask);
+}
+
+/// The function of an operation, with a constant mode where that is common.
+fn of_mode<P: Pack, O: Operation<N>, const N: usize>(payload: u64) -> LaneFn {
+    match payload {
+        0 => run::<P, O, Fixed<0>, N>,
+        mode::FTZ => run::<P, O, Fixed<{ mode::FTZ }>, N>,
+        mode::NAN => run::<P, O, Fixed<{ mode::NAN }>, N>,
+        mode::FTZ_NAN => run::<P, O, Fixed<{ mode::FTZ_NAN }>, N>,
+        _ => run::<P, O, Given, N>,
+    }
+}
+
+fn of_type<O: Operation<N>, const N: usize>(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let payload = mode::encode(mode);
+    let run = by_type!(ty;
+        F16 => Single<F16>, BF16 => Single<BF16>, F32 => Single<F32>, F64 => Single<F64>,
+        F16x2 => Pair<F16>, BF16x2 => Pair<BF16>, F32x2 => Pair<F32>;
+        _TY: P => of_mode::<P, O, N>(payload))?;
+    Some(Lowered::with(run, payload))
+}
+
+/// `abs`, `neg`, `sqrt`, `rcp`, and the approximations.
+pub(super) fn unary(op: FloatUnary, ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let (table, lowered) = match op {
+        FloatUnary::Abs => (mode::SIGN, of_type::<Abs, 1>(ty, mode)),
+        FloatUnary::Neg => (mode::SIGN, of_type::<Neg, 1>(ty, mode)),
+        FloatUnary::Sqrt(Precision::Rounded) => (mode::QUOTIENT, of_type::<Sqrt, 1>(ty, mode)),
+        FloatUnary::Rcp(Precision::Rounded) => (mode::QUOTIENT, of_type::<Rcp, 1>(ty, mode)),
+        FloatUnary::Sqrt(Precision::Approx | Precision::Full)
+        | FloatUnary::Rcp(Precision::Approx | Precision::Full)
+        | FloatUnary::Rsqrt
+        | FloatUnary::Sin
+        | FloatUnary::Cos
+        | FloatUnary::Lg2
+        | FloatUnary::Ex2
+        | FloatUnary::Tanh => return approx::unary(op, ty, mode),
+    };
+    lowered.filter(|_| mode::permits(table, ty, mode))
+}
+
+/// `add`, `sub`, `mul`, `div`, `min`, `max`, `copysign`.
+pub(super) fn binary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let (table, lowered) = match op {
+        FloatBinary::Add => (mode::SUM, of_type::<Add, 2>(ty, mode)),
+        FloatBinary::Sub => (mode::SUM, of_type::<Sub, 2>(ty, mode)),
+        FloatBinary::Mul => (mode::SUM, of_type::<Mul, 2>(ty, mode)),
+        FloatBinary::Div(Precision::Rounded) => (mode::QUOTIENT, of_type::<Div, 2>(ty, mode)),
+        FloatBinary::Min => (mode::EXTREMUM, of_type::<Min, 2>(ty, mode)),
+        FloatBinary::Max => (mode::EXTREMUM, of_type::<Max, 2>(ty, mode)),
+        FloatBinary::Copysign => (mode::COPYSIGN, of_type::<Copysign, 2>(ty, mode)),
+        FloatBinary::Div(precision) => return approx::div(precision, ty, mode),
+    };
+    lowered.filter(|_| mode::permits(table, ty, mode))
+}
+
+/// Three-operand `min` and `max`.
+pub(super) fn ternary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let lowered = match op {
+        FloatBinary::Min => of_type::<Min3, 3>(ty, mode),
+        FloatBinary::Max => of_type::<Max3, 3>(ty, mode),
+        FloatBinary::Add
+        | FloatBinary::Sub
+        | FloatBinary::Mul
+        | FloatBinary::Div(_)
+        | FloatBinary::Copysign => None,
+    };
+    lowered.filter(|_| mode::permits(mode::EXTREMUM3, ty, mode))
+}
+
+/// `fma`, and `mad` on floats.
+pub(super) fn fma(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    of_type::<Fma, 3>(ty, mode).filter(|_| mode::permits(mode::FMA, ty, mode))
+}
+
+/// Arithmetic of `f32` with narrow operands, which are widened exactly.
+pub(super) fn mixed(
+    op: FloatBinary,
+    fused: bool,
+    from: Scalar,
+    mode: &FloatMode,
+) -> Option<Lowered> {
+    macro_rules! of_widening {
+        ($widen:path) => {
+            match (op, fused) {
+                (_, true) => lanes!(payload => |a: u16, b: u16, c: u32| -> u32 {
+                    F32::fma($widen(a), $widen(b), c, &mode::decode(payload))
+                }),
+                (FloatBinary::Add, false) => lanes!(payload => |a: u16, c: u32| -> u32 {
+                    F32::add($widen(a), c, &mode::decode(payload))
+                }),
+                (FloatBinary::Sub, false) => lanes!(payload => |a: u16, c: u32| -> u32 {
+                    F32::sub($widen(a), c, &mode::decode(payload))
+                }),
+                _ => return None,
+            }
+        };
+    }
+    let run = match (from, mode::permits(mode::MIXED, from, mode)) {
+        (Scalar::F16, true) => of_widening!(f16_to_f32),
+        (Scalar::BF16, true) => of_widening!(bf16_to_f32),
+        _ => return None,
+    };
+    Some(Lowered::with(run, mode::encode(mode)))
+}
