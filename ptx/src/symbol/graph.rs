@@ -159,6 +159,11 @@ impl Graph {
         self.labels.get(id)
     }
 
+    /// Whether two labels give equal values on equal operands: [`Label::meaning`], compared.
+    pub fn same_meaning(&self, a: LabelId, b: LabelId) -> bool {
+        self.labels.same_meaning(a, b)
+    }
+
     /// The type of a node's value.
     pub fn ty(&self, id: NodeId) -> Scalar {
         match self.node(id) {
@@ -173,7 +178,8 @@ impl Graph {
         self.makers[id.index()]
     }
 
-    pub(crate) fn intern(&mut self, label: Label) -> LabelId {
+    /// The id of a label.
+    pub fn intern(&mut self, label: Label) -> LabelId {
         self.labels.intern(label)
     }
 
@@ -194,12 +200,7 @@ impl Graph {
     }
 
     /// The operation itself, no identity applied; `site` is kept when the node is new.
-    pub(crate) fn apply(
-        &mut self,
-        label: LabelId,
-        args: &[NodeId],
-        site: Site,
-    ) -> Result<NodeId, Limit> {
+    pub fn apply(&mut self, label: LabelId, args: &[NodeId], site: Site) -> Result<NodeId, Limit> {
         let before = self.nodes.len();
         let id = self.find_or_add(Node::Apply { label, args })?;
         if id.index() == before {

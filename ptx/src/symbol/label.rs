@@ -209,6 +209,9 @@ fn int_identity(op: IntBinary, ty: Scalar) -> Option<u64> {
 pub(crate) struct Labels {
     all: Vec<Label>,
     ids: FxHashMap<Label, LabelId>,
+    /// Of each label, the first label of the same meaning.
+    first: Vec<LabelId>,
+    meanings: FxHashMap<String, LabelId>,
 }
 
 impl Labels {
@@ -217,6 +220,7 @@ impl Labels {
             return *id;
         }
         let id = LabelId(self.all.len() as u32);
+        self.first.push(*self.meanings.entry(label.meaning()).or_insert(id));
         self.all.push(label.clone());
         self.ids.insert(label, id);
         id
@@ -224,5 +228,9 @@ impl Labels {
 
     pub fn get(&self, id: LabelId) -> &Label {
         &self.all[id.0 as usize]
+    }
+
+    pub fn same_meaning(&self, a: LabelId, b: LabelId) -> bool {
+        self.first[a.0 as usize] == self.first[b.0 as usize]
     }
 }

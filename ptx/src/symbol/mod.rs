@@ -19,10 +19,15 @@
 //! Control flow and addresses stay concrete. Where they read a piece, the machine says so by
 //! [`Symbols::decided`], and a verdict then holds for this run's path only.
 
+pub mod digest;
 pub mod graph;
 pub mod label;
+pub mod print;
+pub mod svg;
+pub mod verdict;
 
 mod events;
+mod explain;
 mod lane;
 mod matrix;
 mod memory;
@@ -32,11 +37,14 @@ mod piece;
 mod rewrite;
 mod shadow;
 
+pub use digest::{Digest, Digests};
 pub use events::Move;
+pub use explain::explain;
 pub use graph::{Graph, Leaf, Maker, Meeting, Node, NodeId};
 pub use label::{Identity, Label, LabelId};
 pub use matrix::MmaCells;
 pub use shadow::{Area, Cell, Place, Symbols};
+pub use verdict::{Expect, Verdict, analyse, judge};
 
 use crate::{ir::Space, report::Thread};
 

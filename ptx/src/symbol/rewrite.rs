@@ -43,7 +43,7 @@ fn add(op: FloatBinary, ty: Scalar, mode: FloatMode) -> Label {
 
 impl Graph {
     /// The node of `op` on `args`, in its one spelling.
-    pub(crate) fn operation(
+    pub fn operation(
         &mut self,
         op: &Op,
         result: Scalar,
