@@ -49,6 +49,8 @@ impl Format {
     pub const TF32: Self = Self::new(8, 10, Specials::Ieee);
     pub const F32: Self = Self::new(8, 23, Specials::Ieee);
     pub const F64: Self = Self::new(11, 52, Specials::Ieee);
+    /// What Ada's tensor cores keep of a sum of 8-bit products.
+    pub const E8M13: Self = Self::new(8, 13, Specials::Ieee);
     pub const E4M3: Self = Self::new(4, 3, Specials::NanOnly);
     pub const E5M2: Self = Self::new(5, 2, Specials::Ieee);
     pub const E2M1: Self = Self::new(2, 1, Specials::Finite);

@@ -10,4 +10,5 @@ pub mod convert;
 pub mod exact;
 pub mod float;
 pub mod int;
+pub mod mma;
 pub mod narrow;
