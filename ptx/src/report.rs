@@ -4,10 +4,13 @@
 //! - **F1** A finding is reported once for each pair of instructions and kind, with a count; the
 //!   first occurrence in the schedule's order is the one shown.
 
+mod collect;
+
 use std::fmt;
 
 use serde::Serialize;
 
+pub use self::collect::{KEPT, Report, Reports};
 use crate::ir::Space;
 
 /// How bad a finding is.
