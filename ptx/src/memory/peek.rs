@@ -20,9 +20,9 @@ impl CtaMemory {
         match space {
             Space::Shared | Space::SharedCluster => {
                 let at = address.wrapping_sub(u64::from(SHARED_BASE));
-                let inside = at.checked_add(out.len() as u64).is_some_and(|end| {
-                    end <= u64::from(self.shared.size)
-                });
+                let inside = at
+                    .checked_add(out.len() as u64)
+                    .is_some_and(|end| end <= u64::from(self.shared.size));
                 if inside {
                     for (at, byte) in (at as u32..).zip(out.iter_mut()) {
                         *byte = self.shared.bytes.peek(at, 1) as u8;

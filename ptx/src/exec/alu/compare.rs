@@ -10,8 +10,11 @@
 //! # Not here
 //! Negated predicate operands: decoding gives them rows of their own.
 
+use std::marker::PhantomData;
+
 use super::{
     Lowered,
+    host::{Kernel, compile},
     rows::{Value, gather, lanes, map},
     types::{bits, by_type, by_value, integers},
 };
@@ -98,17 +101,21 @@ impl Outcome for Pattern {
 /// A comparison of two rows of `$T`, for the outcome `$O`.
 macro_rules! relation {
     ($O:ty; $payload:ident => |$a:ident: $T:ty, $b:ident| $holds:expr) => {{
-        fn run<O: Outcome>(registers: &mut Registers, operands: &Operands, mask: Mask) {
-            let ([a, b, ..], [_, ..]) = (&operands.src[..], &operands.dst[..]) else { return };
-            let (a, b) = (<$T>::load(registers, *a), <$T>::load(registers, *b));
-            let $payload = operands.payload;
-            let holds = gather(&map(|lane| {
-                let ($a, $b) = (a[lane], b[lane]);
-                $holds
-            }));
-            O::write(registers, operands, mask, holds);
+        struct Relation<O>(PhantomData<O>);
+        impl<O: Outcome> Kernel for Relation<O> {
+            #[inline(always)]
+            fn run(registers: &mut Registers, operands: &Operands, mask: Mask) {
+                let [a, b, ..] = operands.src[..] else { return };
+                let (a, b) = (<$T>::load(registers, a), <$T>::load(registers, b));
+                let $payload = operands.payload;
+                let holds = gather(&map(|lane| {
+                    let ($a, $b) = (a[lane], b[lane]);
+                    $holds
+                }));
+                O::write(registers, operands, mask, holds);
+            }
         }
-        run::<$O> as LaneFn
+        compile::<Relation<$O>>()
     }};
 }
 

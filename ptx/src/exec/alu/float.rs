@@ -12,30 +12,31 @@
 use std::marker::PhantomData;
 
 use super::{
-    Lowered, approx, mode,
-    rows::{Value, lanes, map},
+    Lowered, approx,
+    host::{Kernel, compile},
+    mode,
+    rows::{Value, lanes},
     types::by_type,
 };
 use crate::{
     exec::{
         lane::{LaneFn, Operands},
-        registers::{Mask, Registers},
+        registers::{LANES, Mask, Registers},
     },
     ir::{FloatBinary, FloatMode, FloatUnary, Precision, Scalar},
     num::{
-        float::{BF16, F16, F32, F64, Float, Pattern},
+        float::{BF16, F16, F32, F64, Float},
         narrow::{bf16_to_f32, f16_to_f32},
     },
 };
 
 /// One or two numbers of a format in a lane's pattern.
 trait Pack {
-    type Format: Float;
     type Bits: Value;
     /// Computes each number from the operands' numbers at its place.
-    fn each<const N: usize>(
+    fn each<O: Operation<N>, const N: usize>(
         operands: [Self::Bits; N],
-        number: impl Fn([<Self::Format as Pattern>::Bits; N]) -> <Self::Format as Pattern>::Bits,
+        mode: &FloatMode,
     ) -> Self::Bits;
 }
 
@@ -46,14 +47,10 @@ impl<F: Float> Pack for Single<F>
 where
     F::Bits: Value,
 {
-    type Format = F;
     type Bits = F::Bits;
     #[inline(always)]
-    fn each<const N: usize>(
-        operands: [F::Bits; N],
-        number: impl Fn([F::Bits; N]) -> F::Bits,
-    ) -> F::Bits {
-        number(operands)
+    fn each<O: Operation<N>, const N: usize>(operands: [F::Bits; N], mode: &FloatMode) -> F::Bits {
+        O::number::<F>(operands, mode)
     }
 }
 
@@ -63,15 +60,16 @@ struct Pair<F>(PhantomData<F>);
 macro_rules! pair {
     ($($format:ident: $half:ty, $whole:ty;)*) => {$(
         impl Pack for Pair<$format> {
-            type Format = $format;
             type Bits = $whole;
             #[inline(always)]
-            fn each<const N: usize>(
+            fn each<O: Operation<N>, const N: usize>(
                 operands: [$whole; N],
-                number: impl Fn([$half; N]) -> $half,
+                mode: &FloatMode,
             ) -> $whole {
-                let low = number(operands.map(|whole| whole as $half));
-                let high = number(operands.map(|whole| (whole >> <$half>::BITS) as $half));
+                let low = operands.map(|whole| whole as $half);
+                let high = operands.map(|whole| (whole >> <$half>::BITS) as $half);
+                let low = O::number::<$format>(low, mode);
+                let high = O::number::<$format>(high, mode);
                 <$whole>::from(low) | <$whole>::from(high) << <$half>::BITS
             }
         }
@@ -143,31 +141,37 @@ operations! {
     Fma(a, b, c) = fma;
 }
 
-fn run<P: Pack, O: Operation<N>, M: Modifiers, const N: usize>(
-    registers: &mut Registers,
-    operands: &Operands,
-    mask: Mask,
-) {
-    let ([dst, ..], Some(slots)) = (&operands.dst[..], operands.src.first_chunk::<N>()) else {
-        return;
-    };
-    let mode = M::mode(operands.payload);
-    let sources = slots.map(|slot| P::Bits::load(registers, slot));
-    let row = map(|lane| {
-        let values = std::array::from_fn(|source| sources[source][lane]);
-        P::each(values, |numbers| O::number::<P::Format>(numbers, &mode))
-    });
-    P::Bits::store(registers, *dst, &row, mask);
+/// An operation with its format and modifiers.
+struct Arithmetic<P, O, M, const N: usize>(PhantomData<(P, O, M)>);
+
+impl<P: Pack, O: Operation<N>, M: Modifiers, const N: usize> Kernel for Arithmetic<P, O, M, N> {
+    #[inline(always)]
+    fn run(registers: &mut Registers, operands: &Operands, mask: Mask) {
+        let ([dst, ..], Some(slots)) = (&operands.dst[..], operands.src.first_chunk::<N>()) else {
+            return;
+        };
+        let mode = M::mode(operands.payload);
+        let sources = slots.map(|slot| P::Bits::load(registers, slot));
+        let mut row = [P::Bits::default(); LANES];
+        for (lane, result) in row.iter_mut().enumerate() {
+            let mut values = [P::Bits::default(); N];
+            for (value, source) in values.iter_mut().zip(&sources) {
+                *value = source[lane];
+            }
+            *result = P::each::<O, N>(values, &mode);
+        }
+        P::Bits::store(registers, *dst, &row, mask);
+    }
 }
 
 /// The function of an operation, with a constant mode where that is common.
 fn of_mode<P: Pack, O: Operation<N>, const N: usize>(payload: u64) -> LaneFn {
     match payload {
-        0 => run::<P, O, Fixed<0>, N>,
-        mode::FTZ => run::<P, O, Fixed<{ mode::FTZ }>, N>,
-        mode::NAN => run::<P, O, Fixed<{ mode::NAN }>, N>,
-        mode::FTZ_NAN => run::<P, O, Fixed<{ mode::FTZ_NAN }>, N>,
-        _ => run::<P, O, Given, N>,
+        0 => compile::<Arithmetic<P, O, Fixed<0>, N>>(),
+        mode::FTZ => compile::<Arithmetic<P, O, Fixed<{ mode::FTZ }>, N>>(),
+        mode::NAN => compile::<Arithmetic<P, O, Fixed<{ mode::NAN }>, N>>(),
+        mode::FTZ_NAN => compile::<Arithmetic<P, O, Fixed<{ mode::FTZ_NAN }>, N>>(),
+        _ => compile::<Arithmetic<P, O, Given, N>>(),
     }
 }
 

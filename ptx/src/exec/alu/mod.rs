@@ -20,6 +20,7 @@ mod compare;
 mod convert;
 mod field;
 mod float;
+mod host;
 mod integer;
 mod mode;
 mod moves;

@@ -110,24 +110,28 @@ pub(super) fn map<D: Default + Copy>(value: impl Fn(usize) -> D) -> Row<D> {
 /// the operands' payload by that name.
 macro_rules! lanes {
     ($($payload:ident =>)? |$($source:ident: $ty:ty),*| -> $result:ty $body:block) => {{
-        fn run(
-            registers: &mut $crate::exec::registers::Registers,
-            operands: &$crate::exec::lane::Operands,
-            mask: $crate::exec::registers::Mask,
-        ) {
-            use $crate::exec::alu::rows::{Value, map};
-            let ([$($source,)* ..], [dst, ..]) = (&operands.src[..], &operands.dst[..]) else {
-                return;
-            };
-            $(let $payload = operands.payload;)?
-            $(let $source = <$ty>::load(registers, *$source);)*
-            let row = map(|lane| -> $result {
-                $(let $source: $ty = $source[lane];)*
-                $body
-            });
-            <$result>::store(registers, *dst, &row, mask);
+        struct Lanes;
+        impl $crate::exec::alu::host::Kernel for Lanes {
+            #[inline(always)]
+            fn run(
+                registers: &mut $crate::exec::registers::Registers,
+                operands: &$crate::exec::lane::Operands,
+                mask: $crate::exec::registers::Mask,
+            ) {
+                use $crate::exec::alu::rows::{Value, map};
+                let ([$($source,)* ..], [dst, ..]) = (&operands.src[..], &operands.dst[..]) else {
+                    return;
+                };
+                $(let $payload = operands.payload;)?
+                $(let $source = <$ty>::load(registers, *$source);)*
+                let row = map(|lane| -> $result {
+                    $(let $source: $ty = $source[lane];)*
+                    $body
+                });
+                <$result>::store(registers, *dst, &row, mask);
+            }
         }
-        run as $crate::exec::lane::LaneFn
+        $crate::exec::alu::host::compile::<Lanes>()
     }};
 }
 pub(super) use lanes;
