@@ -30,7 +30,7 @@ fn f16_integer(bits: u64) -> i128 {
 const UNIT: i32 = -60;
 
 fn product(a: u64, b: u64) -> i128 {
-    f16_integer(a) * f16_integer(b) << (-48 - UNIT)
+    (f16_integer(a) * f16_integer(b)) << (-48 - UNIT)
 }
 
 fn accumulator(bits: u64) -> i128 {

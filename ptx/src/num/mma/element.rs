@@ -1,16 +1,17 @@
 //! Elements taken apart, without branches on the common path.
 
-use super::super::exact::Format;
 use crate::ir::Scalar;
+use crate::num::exact::{Format, Specials};
 
 /// A finite element is `significand · 2^exponent`, the sign in the significand.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct Part {
-    pub significand: i64,
+    pub significand: i32,
     /// Weight of bit 0. Of a subnormal it is that of the smallest normal number.
     pub exponent: i32,
     pub negative: bool,
-    pub kind: Kind,
+    /// Infinity or NaN; significand and exponent mean nothing then.
+    pub special: bool,
 }
 
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -30,24 +31,32 @@ pub(super) trait Element {
     #[inline(always)]
     fn take_apart(bits: u64) -> Part {
         let format = Self::FORMAT;
-        let bits = (bits >> Self::DROPPED) & (2 * format.sign_bit() - 1);
-        let magnitude = bits & (format.sign_bit() - 1);
-        let negative = bits & format.sign_bit() != 0;
+        let (sign_bit, top) = (format.sign_bit() as u32, format.max_finite() as u32);
+        let bits = bits as u32 >> Self::DROPPED;
+        let magnitude = bits & (sign_bit - 1);
+        let negative = bits & sign_bit != 0;
         let field = (magnitude >> format.fraction) as i32;
-        let fraction = (magnitude & ((1 << format.fraction) - 1)) as i64;
-        let significand = fraction | i64::from(field != 0) << format.fraction;
-        let kind = if magnitude <= format.max_finite() {
-            Kind::Number
-        } else if magnitude == format.exponent_mask() {
-            Kind::Infinity
-        } else {
-            Kind::Nan
-        };
+        let fraction = (magnitude & ((1 << format.fraction) - 1)) as i32;
+        let significand = fraction | i32::from(field != 0) << format.fraction;
         Part {
             significand: if negative { -significand } else { significand },
             exponent: field.max(1) - format.bias() - Self::FRACTION,
             negative,
-            kind,
+            special: magnitude > top,
+        }
+    }
+
+    /// What an element is that [`Part::special`] names.
+    #[inline]
+    fn kind(bits: u64) -> Kind {
+        let format = Self::FORMAT;
+        let magnitude = (bits >> Self::DROPPED) & (format.sign_bit() - 1);
+        if magnitude <= format.max_finite() {
+            Kind::Number
+        } else if magnitude == format.exponent_mask() && format.specials == Specials::Ieee {
+            Kind::Infinity
+        } else {
+            Kind::Nan
         }
     }
 }

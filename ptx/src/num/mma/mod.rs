@@ -23,15 +23,15 @@
 
 mod element;
 mod sum;
+mod vector;
 
 use std::str::FromStr;
 
-use self::element::{BFloat16, E4M3, E5M2, Element, Half, Tf32};
-use self::sum::Terms;
-use super::convert::extended;
+pub use self::vector::Vector;
+
+use self::sum::{Accumulator, MOST, Outcome, Specials, Terms};
 use super::exact::{Exact, Format, Underflow};
 use super::float::{F16, F32, F64, Float};
-use super::narrow::f16_to_f32;
 use crate::ir::{FloatMode, Round, Scalar};
 
 /// Whose arithmetic a matrix product has.
@@ -184,6 +184,9 @@ impl Rounding {
 }
 
 /// The arithmetic of one output element, decided once an instruction.
+///
+/// A row of `A` and a column of `B` are loaded once ([`Dot::load_a`], [`Dot::load_b`]) and then
+/// meet in [`Dot::multiply`] as often as the shape says.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Dot {
     plan: Plan,
@@ -205,11 +208,6 @@ enum Plan {
     /// 2 and 3; `c` is added last, to nearest.
     Unpacked(Fused),
 }
-
-/// Most terms of a block: 32 products and `c`.
-const MOST: usize = 33;
-/// Most products of one element.
-const MOST_K: usize = 64;
 
 impl Dot {
     pub fn new(
@@ -234,25 +232,50 @@ impl Dot {
         Self { plan, a, b, c, d, satfinite }
     }
 
+    /// A row of `A`: at most 64 elements in the low bits of their words.
+    pub fn load_a(&self, elements: &[u64]) -> Vector {
+        self.load(self.a, elements)
+    }
+
+    /// A column of `B`, as [`Dot::load_a`].
+    pub fn load_b(&self, elements: &[u64]) -> Vector {
+        self.load(self.b, elements)
+    }
+
+    fn load(&self, ty: Scalar, elements: &[u64]) -> Vector {
+        match self.plan {
+            Plan::Integer => Vector::integers(ty, elements),
+            Plan::Double => Vector::words(elements),
+            Plan::Exact(_) | Plan::Fused(_) => Vector::floats(ty, elements),
+            Plan::Sequential if self.d == Scalar::F16 => Vector::halves(ty, elements),
+            Plan::Sequential => Vector::singles(ty, elements),
+            Plan::Unpacked(_) => Vector::unpacked(ty, elements),
+        }
+    }
+
     /// `c + Σ a·b` for elements in the low bits; as many products as the shorter of `a` and `b`
     /// has, at most 64.
     pub fn run(&self, a: &[u64], b: &[u64], c: u64) -> u64 {
-        let products = a.len().min(b.len()).min(MOST_K);
-        let (a, b) = (&a[..products], &b[..products]);
+        self.multiply(&self.load_a(a), &self.load_b(b), c)
+    }
+
+    /// [`Dot::run`] of loaded vectors.
+    pub fn multiply(&self, a: &Vector, b: &Vector, c: u64) -> u64 {
         match self.plan {
             Plan::Integer => self.integer(a, b, c),
             Plan::Double => double(a, b, c),
             Plan::Exact(rounding) => self.exact(a, b, c, rounding),
             Plan::Sequential => self.sequential(a, b, c),
-            Plan::Fused(fused) => self.fused(a, b, c, fused),
+            Plan::Fused(fused) => self.fused(a, b, (self.c, c), fused),
             Plan::Unpacked(fused) => self.unpacked(a, b, c, fused),
         }
     }
 
-    fn integer(&self, a: &[u64], b: &[u64], c: u64) -> u64 {
+    fn integer(&self, a: &Vector, b: &Vector, c: u64) -> u64 {
         let mut sum = i64::from(c as i32);
-        for (&x, &y) in a.iter().zip(b) {
-            sum += extended(self.a, x) as i64 * extended(self.b, y) as i64;
+        for (&x, &y) in a.values().iter().zip(b.values()) {
+            // Products of 8 bits.
+            sum += i64::from(x * y);
         }
         if self.satfinite {
             sum = sum.clamp(i32::MIN.into(), i32::MAX.into());
@@ -260,79 +283,56 @@ impl Dot {
         u64::from(sum as u32)
     }
 
-    /// Collects the terms of a block.
-    #[inline]
-    fn terms(&self, a: &[u64], b: &[u64]) -> Terms {
-        use Scalar::{BF16, E4m3, E5m2, F16, TF32};
-        match (self.a, self.b) {
-            (F16, _) => products::<Half, Half>(a, b),
-            (BF16, _) => products::<BFloat16, BFloat16>(a, b),
-            (TF32, _) => products::<Tf32, Tf32>(a, b),
-            (E4m3, E4m3) => products::<E4M3, E4M3>(a, b),
-            (E4m3, E5m2) => products::<E4M3, E5M2>(a, b),
-            (E5m2, E4m3) => products::<E5M2, E4M3>(a, b),
-            (E5m2, E5m2) => products::<E5M2, E5M2>(a, b),
-            (_, _) => Terms::new(),
-        }
-    }
-
-    fn exact(&self, a: &[u64], b: &[u64], c: u64, rounding: Rounding) -> u64 {
-        // The last bit of a rounded part may not count for the whole: parts are never rounded.
-        let mut whole = sum::Accumulator::new();
-        let mut specials = sum::Specials::default();
+    fn exact(&self, a: &Vector, b: &Vector, c: u64, rounding: Rounding) -> u64 {
+        let products = a.len().min(b.len());
+        let mut whole = Accumulator::new();
+        let mut specials = Specials::default();
         let mut all_negative = true;
-        let mut chunks = a.chunks(MOST - 1).zip(b.chunks(MOST - 1)).peekable();
-        let single = a.len() < MOST;
-        while let Some((x, y)) = chunks.next() {
-            let mut terms = self.terms(x, y);
-            if chunks.peek().is_none() {
-                push_accumulator(&mut terms, self.c, c);
+        let mut from = 0;
+        loop {
+            let to = products.min(from + MOST - 1);
+            let mut terms = Terms::products(a, b, from..to);
+            if to == products {
+                terms.push(self.c, c);
+            }
+            if let (0, true, Some(sum)) = (from, to == products, terms.narrow_sum()) {
+                return rounding.apply(&sum);
             }
             specials = specials.joined(terms.specials);
             all_negative &= terms.all_negative;
-            if let (true, false, Some(sum)) = (single, specials.any(), terms.narrow_sum()) {
-                return rounding.apply(&sum);
-            }
             whole.add(&terms);
+            if to == products {
+                break;
+            }
+            from = to;
         }
         match specials.result() {
-            sum::Outcome::Number => rounding.apply(&whole.value(all_negative)),
-            sum::Outcome::Infinity { negative } => rounding.infinity(negative),
-            sum::Outcome::Nan => rounding.nan(),
+            Outcome::Number => rounding.apply(&whole.value(all_negative)),
+            Outcome::Infinity { negative } => rounding.infinity(negative),
+            Outcome::Nan => rounding.nan(),
         }
     }
 
-    fn fused(&self, a: &[u64], b: &[u64], c: u64, fused: Fused) -> u64 {
+    fn fused(&self, a: &Vector, b: &Vector, c: (Scalar, u64), fused: Fused) -> u64 {
+        let products = a.len().min(b.len());
         let block = fused.block.clamp(1, MOST - 1);
-        let mut sum = (self.c, c);
-        for (x, y) in a.chunks(block).zip(b.chunks(block)) {
-            let mut terms = self.terms(x, y);
-            push_accumulator(&mut terms, sum.0, sum.1);
+        let mut sum = c;
+        for from in (0..products).step_by(block) {
+            let mut terms = Terms::products(a, b, from..products.min(from + block));
+            terms.push(sum.0, sum.1);
             let bits = match terms.specials.result() {
-                sum::Outcome::Number => fused.result.apply(&terms.truncated_sum(fused.kept)),
-                sum::Outcome::Infinity { negative } => fused.result.infinity(negative),
-                sum::Outcome::Nan => fused.result.nan(),
+                Outcome::Number => fused.result.apply(&terms.truncated_sum(fused.kept)),
+                Outcome::Infinity { negative } => fused.result.infinity(negative),
+                Outcome::Nan => fused.result.nan(),
             };
             sum = (self.d, bits);
         }
         sum.1
     }
 
-    fn unpacked(&self, a: &[u64], b: &[u64], c: u64, fused: Fused) -> u64 {
-        let half = Self { a: Scalar::F16, b: Scalar::F16, c: self.d, ..*self };
-        let mut sum = 0;
-        for first in [0, 2] {
-            let (mut x, mut y) = ([0; MOST_K], [0; MOST_K]);
-            let mut count = 0;
-            for (k, (&from_a, &from_b)) in a.iter().zip(b).enumerate() {
-                if k % 4 / 2 * 2 == first {
-                    x[count] = element::byte_to_half(self.a, from_a);
-                    y[count] = element::byte_to_half(self.b, from_b);
-                    count += 1;
-                }
-            }
-            sum = half.fused(&x[..count], &y[..count], sum, fused);
-        }
+    fn unpacked(&self, a: &Vector, b: &Vector, c: u64, fused: Fused) -> u64 {
+        let halves = Fused { block: fused.block.min(a.len().div_ceil(2)), ..fused };
+        let sum = self.fused(a, b, (self.d, 0), halves);
         let nearest = FloatMode::default();
         if self.d == Scalar::F16 {
             F16::add(c as u16, sum as u16, &nearest).into()
@@ -341,60 +341,28 @@ impl Dot {
         }
     }
 
-    fn sequential(&self, a: &[u64], b: &[u64], c: u64) -> u64 {
+    fn sequential(&self, a: &Vector, b: &Vector, c: u64) -> u64 {
         let nearest = FloatMode::default();
+        let pairs = a.values().iter().zip(b.values());
         if self.d == Scalar::F16 {
             let mut sum = c as u16;
-            for (&x, &y) in a.iter().zip(b) {
-                let x = element::byte_to_half(self.a, x) as u16;
-                let y = element::byte_to_half(self.b, y) as u16;
-                sum = F16::fma(x, y, sum, &nearest);
+            for (&x, &y) in pairs {
+                sum = F16::fma(x as u16, y as u16, sum, &nearest);
             }
             return sum.into();
         }
         let mut sum = c as u32;
-        for (&x, &y) in a.iter().zip(b) {
-            sum = F32::fma(single(self.a, x), single(self.b, y), sum, &nearest);
+        for (&x, &y) in pairs {
+            sum = F32::fma(x as u32, y as u32, sum, &nearest);
         }
         sum.into()
     }
 }
 
-/// The products of a block.
-#[inline]
-fn products<A: Element, B: Element>(a: &[u64], b: &[u64]) -> Terms {
-    let mut terms = Terms::new();
-    for (&x, &y) in a.iter().zip(b).take(MOST - 1) {
-        terms.push_product(A::take_apart(x), B::take_apart(y), A::FRACTION + B::FRACTION);
-    }
-    terms
-}
-
-#[inline]
-fn push_accumulator(terms: &mut Terms, ty: Scalar, bits: u64) {
-    if ty == Scalar::F16 {
-        terms.push(Half::take_apart(bits), Half::FRACTION);
-    } else {
-        terms.push(element::Single::take_apart(bits), element::Single::FRACTION);
-    }
-}
-
-/// An element as `f32`: exact.
-#[inline]
-fn single(ty: Scalar, bits: u64) -> u32 {
-    if ty == Scalar::BF16 {
-        (bits as u32) << 16
-    } else if ty == Scalar::TF32 {
-        bits as u32 & !0x1fff
-    } else {
-        f16_to_f32(element::byte_to_half(ty, bits) as u16)
-    }
-}
-
-fn double(a: &[u64], b: &[u64], c: u64) -> u64 {
+fn double(a: &Vector, b: &Vector, c: u64) -> u64 {
     let nearest = FloatMode::default();
     let mut sum = c;
-    for (&x, &y) in a.iter().zip(b) {
+    for (&x, &y) in a.patterns().iter().zip(b.patterns()) {
         sum = F64::fma(x, y, sum, &nearest);
     }
     sum

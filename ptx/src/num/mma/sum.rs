@@ -6,9 +6,15 @@
 //! - **S2** The accumulator's 640 bits reach from `2^-272`, the product of two `tf32`
 //!   subnormals, to beyond 64 products of the greatest numbers.
 
-use super::MOST;
-use super::element::{Kind, Part};
+use std::ops::Range;
+
+use super::element::{Element, Half, Kind, Part, Single};
+use super::vector::Vector;
+use crate::ir::Scalar;
 use crate::num::exact::Exact;
+
+/// Most terms of a block: 32 products and `c`.
+pub(super) const MOST: usize = 33;
 
 /// Infinities and NaNs among the terms.
 #[derive(Clone, Copy, Default, Debug)]
@@ -48,12 +54,13 @@ impl Specials {
         }
     }
 
+    /// Adds a product, one factor of which is special.
     #[cold]
-    fn product(&mut self, a: Part, b: Part) {
-        let zero = |part: Part| part.kind == Kind::Number && part.significand == 0;
-        if a.kind == Kind::Nan || b.kind == Kind::Nan || zero(a) || zero(b) {
+    pub(super) fn product(&mut self, a: (Kind, Part), b: (Kind, Part)) {
+        let zero = |(kind, part): (Kind, Part)| kind == Kind::Number && part.significand == 0;
+        if a.0 == Kind::Nan || b.0 == Kind::Nan || zero(a) || zero(b) {
             self.nan = true;
-        } else if a.negative != b.negative {
+        } else if a.1.negative != b.1.negative {
             self.negative = true;
         } else {
             self.positive = true;
@@ -61,8 +68,8 @@ impl Specials {
     }
 
     #[cold]
-    fn term(&mut self, part: Part) {
-        match (part.kind, part.negative) {
+    fn term(&mut self, kind: Kind, negative: bool) {
+        match (kind, negative) {
             (Kind::Number, _) => {}
             (Kind::Nan, _) => self.nan = true,
             (Kind::Infinity, true) => self.negative = true,
@@ -74,7 +81,7 @@ impl Specials {
 /// The terms of one block.
 pub(super) struct Terms {
     count: usize,
-    significands: [i64; MOST],
+    significands: [i32; MOST],
     /// Weights of bit 0.
     exponents: [i32; MOST],
     /// Greatest exponent of a term that is not zero, as of a significand in `[1, 4)`.
@@ -84,59 +91,73 @@ pub(super) struct Terms {
     pub all_negative: bool,
 }
 
+/// Above every exponent; differences fit.
+const ABOVE: i32 = 0x0100_0000;
+
 impl Terms {
+    /// The products of a block. They are not normalised: a product's exponent is the sum of its
+    /// factors'.
     #[inline]
-    pub(super) fn new() -> Self {
-        Self {
-            count: 0,
+    pub(super) fn products(a: &Vector, b: &Vector, range: Range<usize>) -> Self {
+        let count = range.len().min(MOST - 1);
+        let mut terms = Self {
+            count,
             significands: [0; MOST],
             exponents: [0; MOST],
             greatest: i32::MIN / 2,
             specials: Specials::default(),
             all_negative: true,
+        };
+        let significands = a.values()[range.clone()].iter().zip(&b.values()[range.clone()]);
+        for (place, (x, y)) in terms.significands.iter_mut().zip(significands) {
+            *place = x * y;
+        }
+        let exponents = a.exponents()[range.clone()].iter().zip(&b.exponents()[range.clone()]);
+        for (place, (x, y)) in terms.exponents.iter_mut().zip(exponents) {
+            *place = x + y;
+            terms.greatest = terms.greatest.max(x + y);
+        }
+        terms.greatest += a.fraction + b.fraction;
+        let signs = (a.signs ^ b.signs) >> range.start;
+        terms.all_negative = (!signs).trailing_zeros() as usize >= count;
+        if a.specials.is_some() || b.specials.is_some() {
+            terms.specials = special_products(a, b, range);
+        }
+        terms
+    }
+
+    /// Adds `c` to the terms.
+    #[inline]
+    pub(super) fn push(&mut self, ty: Scalar, bits: u64) {
+        if ty == Scalar::F16 {
+            self.push_element::<Half>(bits);
+        } else {
+            self.push_element::<Single>(bits);
         }
     }
 
     #[inline(always)]
-    fn record(&mut self, significand: i64, exponent: i32, fraction: i32, negative: bool) {
-        if let (Some(s), Some(e)) =
+    fn push_element<C: Element>(&mut self, bits: u64) {
+        let part = C::take_apart(bits);
+        if part.special {
+            self.specials.term(C::kind(bits), part.negative);
+        }
+        if let (Some(significand), Some(exponent)) =
             (self.significands.get_mut(self.count), self.exponents.get_mut(self.count))
         {
-            (*s, *e) = (significand, exponent);
+            (*significand, *exponent) = (part.significand, part.exponent);
             self.count += 1;
         }
-        if significand != 0 {
-            self.greatest = self.greatest.max(exponent + fraction);
+        if part.significand != 0 {
+            self.greatest = self.greatest.max(part.exponent + C::FRACTION);
         }
-        self.all_negative &= negative;
-    }
-
-    /// The product is not normalised: its exponent is the sum of the factors'.
-    #[inline(always)]
-    pub(super) fn push_product(&mut self, a: Part, b: Part, fraction: i32) {
-        if a.kind != Kind::Number || b.kind != Kind::Number {
-            self.specials.product(a, b);
-        }
-        self.record(
-            a.significand * b.significand,
-            a.exponent + b.exponent,
-            fraction,
-            a.negative != b.negative,
-        );
-    }
-
-    #[inline(always)]
-    pub(super) fn push(&mut self, part: Part, fraction: i32) {
-        if part.kind != Kind::Number {
-            self.specials.term(part);
-        }
-        self.record(part.significand, part.exponent, fraction, part.negative);
+        self.all_negative &= part.negative;
     }
 
     #[inline(always)]
     fn each(&self) -> impl Iterator<Item = (i64, i32)> {
         let significands = self.significands.iter().take(self.count);
-        significands.copied().zip(self.exponents.iter().copied())
+        significands.map(|&significand| i64::from(significand)).zip(self.exponents.iter().copied())
     }
 
     /// The sum of the terms, each cut towards zero `kept` bits below the greatest exponent. A zero
@@ -146,14 +167,10 @@ impl Terms {
         let last = self.greatest - kept;
         let mut sum = 0i64;
         for (significand, exponent) in self.each() {
+            // Of the term that stands highest the shift is at most `kept`; a zero may go anywhere.
             let up = exponent - last;
-            let magnitude = significand.unsigned_abs();
-            let cut = if up >= 0 {
-                magnitude.wrapping_shl(up as u32)
-            } else {
-                magnitude.checked_shr(up.unsigned_abs()).unwrap_or(0)
-            };
-            let cut = if magnitude == 0 { 0 } else { cut as i64 };
+            let magnitude = significand.unsigned_abs() << up.clamp(0, 31);
+            let cut = (magnitude >> (-up).clamp(0, 63)) as i64;
             sum += if significand < 0 { -cut } else { cut };
         }
         Exact { negative: sum < 0, exponent: last, significand: sum.unsigned_abs().into() }
@@ -162,29 +179,60 @@ impl Terms {
     /// The exact sum where it fits 127 bits.
     #[inline]
     pub(super) fn narrow_sum(&self) -> Option<Exact> {
-        // Far from every exponent, yet the difference to an empty `greatest` fits.
-        let mut least = i32::MAX / 4;
-        for (significand, exponent) in self.each() {
-            if significand != 0 {
-                least = least.min(exponent);
-            }
-        }
-        // S1: the greatest term reaches two bits above its exponent, the sum six more.
-        if self.greatest - least > 116 {
+        if self.specials.any() {
             return None;
         }
-        let mut sum = 0i128;
+        let mut least = ABOVE;
         for (significand, exponent) in self.each() {
-            if significand != 0 {
-                sum += i128::from(significand) << (exponent - least);
-            }
+            let counted = if significand == 0 { ABOVE } else { exponent };
+            least = least.min(counted);
         }
+        // The greatest term reaches two bits above its exponent, the sum six more.
+        let width = self.greatest - least + 8;
+        let sum = if width <= 62 {
+            self.each()
+                .map(|(significand, exponent)| significand << (exponent - least).clamp(0, 62))
+                .sum::<i64>()
+                .into()
+        } else if width <= 126 {
+            self.each()
+                .map(|(significand, exponent)| {
+                    i128::from(significand) << (exponent - least).clamp(0, 126)
+                })
+                .sum::<i128>()
+        } else {
+            return None;
+        };
         Some(Exact {
             negative: sum < 0 || (sum == 0 && self.all_negative),
-            exponent: if sum == 0 { 0 } else { least },
+            exponent: least,
             significand: sum.unsigned_abs(),
         })
     }
+}
+
+#[cold]
+fn special_products(a: &Vector, b: &Vector, range: Range<usize>) -> Specials {
+    let mut specials = Specials::default();
+    let parts = |vector: &Vector, k: usize| match vector.specials {
+        Some(take_apart) => take_apart(vector.patterns()[k]),
+        None => {
+            let part = Part {
+                significand: vector.values()[k],
+                exponent: 0,
+                negative: vector.signs >> k & 1 == 1,
+                special: false,
+            };
+            (Kind::Number, part)
+        }
+    };
+    for k in range {
+        let (x, y) = (parts(a, k), parts(b, k));
+        if x.1.special || y.1.special {
+            specials.product(x, y);
+        }
+    }
+    specials
 }
 
 const LIMBS: usize = 10;
@@ -202,7 +250,7 @@ impl Accumulator {
     pub(super) fn add(&mut self, terms: &Terms) {
         for (significand, exponent) in terms.each() {
             let Ok(place) = u32::try_from(exponent - LOWEST) else {
-                continue; // S2: no term is so small
+                continue; // a zero: by S2 no other term is so small
             };
             let shifted = i128::from(significand) << (place % 64);
             let sign = (shifted >> 127) as u64;
