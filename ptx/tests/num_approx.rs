@@ -243,6 +243,7 @@ fn divisions() {
     assert_eq!(approx::div(INF, 0x7e80_0000, false), INF);
     assert_eq!(approx::div(ONE, INF, false), 0);
     assert_eq!(approx::div(0x7fc0_0000, huge, false), NAN);
+    assert_eq!(approx::div(ONE, 0xffc0_0000, false), NAN);
     assert_eq!(approx::div_full(huge, huge, false), ONE);
     assert_eq!(approx::div_full(0, 0, false), NAN);
 }

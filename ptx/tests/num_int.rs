@@ -372,7 +372,7 @@ fn atomics_on_integers() {
     assert_eq!(global(Atomic::Inc, Scalar::U32, 5, 5, 0), 0);
     assert_eq!(global(Atomic::Inc, Scalar::U32, 9, 5, 0), 0);
     assert_eq!(global(Atomic::Dec, Scalar::U32, 0, 5, 0), 5);
-    assert_eq!(global(Atomic::Dec, Scalar::U32, 6, 5, 0), 5);
+    assert_eq!(global(Atomic::Dec, Scalar::U32, 9, 5, 0), 5);
     assert_eq!(global(Atomic::Dec, Scalar::U32, 5, 5, 0), 4);
     assert_eq!(global(Atomic::Add, Scalar::U32, 0xffff_ffff, 2, 0), 1);
     assert_eq!(global(Atomic::Add, Scalar::U64, u64::MAX, 2, 0), 1);

@@ -136,6 +136,25 @@ fn exact_sums_may_be_wide() {
     }
 }
 
+/// Two powers of two at every distance, through 64-bit, 128-bit and wider sums.
+#[test]
+fn exact_sums_of_every_width() {
+    let sum = dot(MmaModel::Exact, Scalar::F32, Scalar::BF16, Scalar::F32);
+    let power = |exponent: i32| u64::from(f32::to_bits(2f32.powi(exponent)) >> 16);
+    for distance in 0..=220 {
+        // 2^(distance - 100) + 2^-100, and the same with the greater one negative.
+        let big = distance - 100;
+        let a = [power(big / 2), power(-50)];
+        let b = [power(big - big / 2), power(-50)];
+        let (high, low) = (2f64.powi(big), 2f64.powi(-100));
+        let want = f64::to_bits(f64::from((high + low) as f32));
+        let value = |bits: u64| f64::from(f32::from_bits(bits as u32)).to_bits();
+        assert_eq!(value(sum.run(&a, &b, 0)), want, "{distance}");
+        let want = f64::to_bits(f64::from((low - high) as f32));
+        assert_eq!(value(sum.run(&[a[0] | 0x8000, a[1]], &b, 0)), want, "{distance}");
+    }
+}
+
 /// Exponent of a factor: that of its leading one, or of the smallest normal number.
 fn exponent(bits: u64) -> i32 {
     ((bits >> 10 & 0x1f) as i32).max(1) - 15
