@@ -7,8 +7,8 @@
 use rustc_hash::FxHashSet;
 
 use super::{
-    ErrorKind, SyntaxError, check,
-    cursor::{At, Cursor, Result},
+    ErrorKind, check,
+    cursor::{At, Cursor, Result, shown},
     declaration,
     labels::{Labels, Site},
     lexer::Token,
@@ -27,6 +27,8 @@ pub(super) struct BodyParser<'a, 'c, 'm> {
     pub(super) body: Body,
     labels: Labels<'a>,
     source: Option<SourceLine>,
+    /// Where the operands of the current instruction stand.
+    pub(super) places: Vec<At>,
 }
 
 /// Parses a body, braces included; answers it with every name that it gives.
@@ -42,6 +44,7 @@ pub(super) fn parse<'a>(
         body: Body::default(),
         labels: Labels::default(),
         source: None,
+        places: Vec::new(),
     };
     for &(name, at) in parameters {
         let declared = parser.scopes.declare_parameter(name);
@@ -115,7 +118,8 @@ impl<'a> BodyParser<'a, '_, '_> {
         let at = self.cursor.at();
         let word = self.cursor.expect_word("the type of a register")?;
         let ty: Scalar = word.parse().map_err(|_| {
-            self.cursor.error_at(at, ErrorKind::UnknownDirective(format!(".{word}")))
+            let found = shown(word);
+            self.cursor.error_at(at, ErrorKind::Unexpected { expected: "a type", found })
         })?;
         loop {
             let at = self.cursor.at();
@@ -190,14 +194,8 @@ impl<'a> BodyParser<'a, '_, '_> {
         let guard = self.guard()?;
         let at = self.cursor.at();
         let position = self.cursor.position();
-        let opcode = self.cursor.expect(Token::Name, "an opcode")?;
-        let mut words = Vec::new();
-        while let Some(word) = self.cursor.word() {
-            words.push(word);
-            self.cursor.advance()?;
-        }
-        let wrong = |parser: &Self, kind| -> SyntaxError { parser.cursor.error_at(at, kind) };
-        let mut op = opcode::read(opcode, &words).map_err(|kind| wrong(self, kind))?;
+        let mut op = self.operation()?;
+        self.places.clear();
         let mut operands = if matches!(op, Op::Bra { .. }) {
             vec![self.target()?]
         } else if matches!(op, Op::BrxIdx { .. }) {
@@ -212,12 +210,34 @@ impl<'a> BodyParser<'a, '_, '_> {
         {
             op = Op::FloatTernary { op: which, ty, mode };
         }
-        check::settle(&op, &mut operands, &self.body.registers)
-            .map_err(|kind| wrong(self, kind))?;
+        check::settle(&op, &mut operands, &self.body.registers).map_err(|kind| {
+            let place =
+                if let ErrorKind::Operand { number, .. } = kind { number - 1 } else { usize::MAX };
+            self.cursor.error_at(self.places.get(place).copied().unwrap_or(at), kind)
+        })?;
         self.end()?;
         let source = self.source;
         self.body.instructions.push(Instruction { guard, op, operands, at: position, source });
         Ok(())
+    }
+
+    /// An opcode with its modifiers.
+    fn operation(&mut self) -> Result<Op> {
+        let mut at = self.cursor.at();
+        let opcode = self.cursor.expect(Token::Name, "an opcode")?;
+        let (mut words, mut places) = (Vec::new(), Vec::new());
+        while let Some(word) = self.cursor.word() {
+            words.push(word);
+            places.push(self.cursor.at());
+            self.cursor.advance()?;
+        }
+        opcode::read(opcode, &words).map_err(|kind| {
+            if let ErrorKind::UnknownModifier { modifier, .. } = &kind {
+                let place = words.iter().position(|word| word == modifier);
+                at = place.map_or(at, |place| places[place]);
+            }
+            self.cursor.error_at(at, kind)
+        })
     }
 
     fn guard(&mut self) -> Result<Option<Guard>> {

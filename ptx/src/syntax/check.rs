@@ -72,7 +72,8 @@ fn agrees(data: Data, operand: &Operand, registers: &[Register]) -> bool {
     match operand {
         Operand::Register(id) if data.width == Width::Exact => {
             let have = registers[id.index()].ty.class();
-            !(have == Class::Float && integer(need)) && !(integer(have) && need == Class::Float)
+            let mixed = |one, other| one == Class::Float && integer(other);
+            !mixed(have, need) && !mixed(need, have)
         }
         Operand::Int(_) => !matches!(data.ty, Scalar::F32 | Scalar::F64),
         Operand::Float32(_) | Operand::Float64(_) => !integer(need) && need != Class::Predicate,

@@ -14,6 +14,9 @@ use crate::ir::Position;
 
 pub(super) type Result<T, E = SyntaxError> = std::result::Result<T, E>;
 
+/// The longest token but for literal text: names are hashed once a block.
+const LONGEST: usize = 4096;
+
 /// A token's place in the text.
 #[derive(Clone, Copy, Debug)]
 pub(super) struct At(pub usize);
@@ -81,6 +84,10 @@ impl<'a> Cursor<'a> {
                 return Err(self.error(ErrorKind::NotAToken(shown)));
             }
         };
+        if self.end - self.start > LONGEST && self.token != Text {
+            let limit = LONGEST as u64;
+            return Err(self.error(ErrorKind::TooLarge { what: "a name or a number", limit }));
+        }
         Ok(left)
     }
 

@@ -10,7 +10,7 @@ use super::{
     lexer::Token,
     literal::{self, Literal},
 };
-use crate::ir::{Linkage, Scalar, Space, Variable};
+use crate::ir::{Class, Linkage, Scalar, Space, Variable};
 
 /// The largest variable, in bytes.
 const MOST_BYTES: u64 = 1 << 30;
@@ -70,7 +70,8 @@ fn alignment(cursor: &mut Cursor<'_>) -> Result<u32> {
     if align.is_power_of_two() {
         Ok(align)
     } else {
-        Err(cursor.error_at(at, ErrorKind::Number(align.to_string())))
+        let found = align.to_string();
+        Err(cursor.error_at(at, ErrorKind::Unexpected { expected: "a power of two", found }))
     }
 }
 
@@ -186,7 +187,7 @@ fn element(cursor: &mut Cursor<'_>, ty: Scalar, bytes: &mut Vec<u8>) -> Result<(
 }
 
 fn misfit(cursor: &Cursor<'_>, at: At, ty: Scalar) -> super::SyntaxError {
-    let found = format!("an initialiser that is no .{ty}");
+    let found = format!("one that is no .{ty}");
     cursor.error_at(at, ErrorKind::Unexpected { expected: "a value of the variable's type", found })
 }
 
@@ -194,6 +195,8 @@ fn misfit(cursor: &Cursor<'_>, at: At, ty: Scalar) -> super::SyntaxError {
 fn value(literal: Literal, ty: Scalar) -> Option<u128> {
     let width = ty.bits();
     match literal {
+        // What an integer means as a float is not said; zero is zero.
+        Literal::Int(value) if value != 0 && ty.class() == Class::Float => None,
         Literal::Int(value) if width >= 64 => Some(u128::from(value)),
         Literal::Int(value) => {
             // Either reading of the sign fits: 255 and -1 are both values of .s8 and .u8.

@@ -25,7 +25,7 @@ pub enum ErrorKind {
     Truncated { expected: &'static str },
     #[error("not a token of PTX: {0}")]
     NotAToken(String),
-    #[error("number `{0}` is malformed or does not fit 64 bits")]
+    #[error("{0} is no number of 64 bits")]
     Number(String),
     #[error("unknown directive `{0}`")]
     UnknownDirective(String),
@@ -45,7 +45,7 @@ pub enum ErrorKind {
     Guard(String),
     #[error("`{0}` is declared twice")]
     Duplicate(String),
-    #[error("label `{0}` does not stand in this function")]
+    #[error("label `{0}` is not in scope")]
     UnknownLabel(String),
     #[error("{what} is too large: {limit} is the limit")]
     TooLarge { what: &'static str, limit: u64 },

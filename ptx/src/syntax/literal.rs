@@ -37,10 +37,12 @@ pub(super) fn read(cursor: &mut Cursor<'_>) -> Result<Literal> {
         cursor.advance()?;
     }
     let text = cursor.slice();
-    let literal = match cursor.token() {
-        Token::Number => bits(text).or_else(|| integer(text).map(Literal::Int)),
-        Token::Decimal => text.parse().ok().map(|value: f64| Literal::Float64(value.to_bits())),
-        _ => return Err(cursor.unexpected("a number")),
+    let literal = if cursor.token() == Token::Number {
+        bits(text).or_else(|| integer(text).map(Literal::Int))
+    } else if cursor.token() == Token::Decimal {
+        text.parse().ok().map(|value: f64| Literal::Float64(value.to_bits()))
+    } else {
+        return Err(cursor.unexpected("a number"));
     };
     let literal = literal.ok_or_else(|| cursor.error(ErrorKind::Number(shown(text))))?;
     cursor.advance()?;

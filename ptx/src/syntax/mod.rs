@@ -20,6 +20,7 @@ mod check;
 mod cursor;
 mod declaration;
 mod error;
+pub mod fuzz;
 mod labels;
 mod lexer;
 mod literal;

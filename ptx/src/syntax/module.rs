@@ -124,7 +124,7 @@ impl<'a> ModuleParser<'a> {
         self.cursor.advance()?;
         let number = self.cursor.small("the number of a file")?;
         let path = self.cursor.expect(Token::Text, "the path of a file")?;
-        let path = path.trim_matches('"').to_owned();
+        let path = path[1..path.len() - 1].to_owned();
         self.module.files.push(SourceFile { number, path });
         while self.cursor.accept(Token::Comma)? {
             self.cursor.integer("a time or a size")?;

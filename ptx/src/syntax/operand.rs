@@ -20,7 +20,15 @@ impl<'a> BodyParser<'a, '_, '_> {
         if self.cursor.token() == Token::Semicolon {
             return Ok(Vec::new());
         }
-        let operands = self.list(DEEPEST)?;
+        self.places.clear();
+        let mut operands = Vec::new();
+        loop {
+            self.places.push(self.cursor.at());
+            operands.push(self.operand(DEEPEST)?);
+            if !self.cursor.accept(Token::Comma)? {
+                break;
+            }
+        }
         if self.cursor.token() != Token::Semicolon {
             return Err(self.cursor.unexpected("`,` or `;`"));
         }
@@ -65,11 +73,17 @@ impl<'a> BodyParser<'a, '_, '_> {
 
     /// The rest of `[base+offset]`, or of `[a, {b, c}]`.
     fn bracket(&mut self, depth: usize) -> Result<Operand> {
+        let start = self.cursor.at();
         let base = if literal::begins(self.cursor.token()) {
             of_literal(literal::read(self.cursor)?)
         } else {
             self.named("an address")?
         };
+        if !matches!(base, Operand::Register(_) | Operand::Symbol { .. } | Operand::Int(_)) {
+            let found = "another operand".to_owned();
+            let expected = "a register, a symbol or an integer in brackets";
+            return Err(self.cursor.error_at(start, ErrorKind::Unexpected { expected, found }));
+        }
         let at = self.cursor.at();
         let offset = self.offset()?;
         if self.cursor.accept(Token::Comma)? {
@@ -135,7 +149,11 @@ impl<'a> BodyParser<'a, '_, '_> {
         if let Some(special) = special::plain(name) {
             return Ok(Operand::Special(special));
         }
-        if let Some(special) = special::with_axis(name, self.cursor.word()).flatten() {
+        if let Some(special) = special::with_axis(name, self.cursor.word()) {
+            let Some(special) = special else {
+                let missing = format!("{name}.{}", self.cursor.word().unwrap_or("x"));
+                return Err(self.cursor.error_at(at, ErrorKind::Undeclared(missing)));
+            };
             self.cursor.advance()?;
             return Ok(Operand::Special(special));
         }

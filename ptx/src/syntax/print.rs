@@ -6,6 +6,8 @@
 
 use std::fmt::{Display, Formatter, Result, Write};
 
+use rustc_hash::FxHashSet;
+
 use super::{opcode, special};
 use crate::ir::{Body, Function, Instruction, Linkage, Module, Operand, Scalar, Target, Variable};
 
@@ -18,12 +20,14 @@ impl Display for Module {
             linkage(f, variable.linkage)?;
             writeln!(f, "{variable};")?;
         }
-        for (at, function) in self.functions.iter().enumerate() {
-            if self.functions[..at].iter().any(|earlier| calls(earlier, &function.name)) {
+        let mut named = FxHashSet::default();
+        for function in &self.functions {
+            if named.contains(function.name.as_str()) {
                 f.write_char('\n')?;
                 signature(f, function)?;
                 f.write_str(";\n")?;
             }
+            named.extend(symbols(function));
         }
         for function in &self.functions {
             write!(f, "\n{function}")?;
@@ -38,14 +42,26 @@ impl Display for Module {
     }
 }
 
-/// Whether a body names a function.
-fn calls(function: &Function, name: &str) -> bool {
-    let mut instructions = function.body.iter().flat_map(|body| &body.instructions);
-    instructions.any(|instruction| {
-        instruction.operands.iter().any(
-            |operand| matches!(operand, Operand::Symbol { name: symbol, .. } if symbol == name),
-        )
-    })
+/// The names of the module that a body uses in its operands.
+fn symbols(function: &Function) -> FxHashSet<&str> {
+    let body = function.body.as_ref();
+    let locals = body.iter().flat_map(|body| &body.variables);
+    let own: FxHashSet<&str> = locals
+        .chain(&function.params)
+        .chain(&function.returns)
+        .map(|variable| variable.name.as_str())
+        .collect();
+    let instructions = body.iter().flat_map(|body| &body.instructions);
+    let operands = instructions.flat_map(|instruction| &instruction.operands);
+    let mut symbols = FxHashSet::default();
+    for operand in operands {
+        if let Operand::Symbol { name, .. } = operand
+            && !own.contains(name.as_str())
+        {
+            symbols.insert(name.as_str());
+        }
+    }
+    symbols
 }
 
 impl Display for Target {
@@ -103,10 +119,12 @@ fn initial(ty: Scalar, bytes: &[u8]) -> String {
         *to = *from;
     }
     let bits = u64::from_le_bytes(wide);
-    match ty {
-        Scalar::F32 => format!("0f{bits:08X}"),
-        Scalar::F64 => format!("0d{bits:016X}"),
-        _ => bits.to_string(),
+    if ty == Scalar::F32 {
+        format!("0f{bits:08X}")
+    } else if ty == Scalar::F64 {
+        format!("0d{bits:016X}")
+    } else {
+        bits.to_string()
     }
 }
 

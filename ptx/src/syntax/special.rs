@@ -2,8 +2,11 @@
 
 use crate::ir::Special;
 
+/// A register of one axis.
+type OfAxis = fn(u8) -> Special;
+
 /// Registers with components `.x`, `.y`, `.z`.
-const WITH_AXIS: [(&str, fn(u8) -> Special); 8] = [
+const WITH_AXIS: [(&str, OfAxis); 8] = [
     ("%tid", Special::Tid),
     ("%ntid", Special::Ntid),
     ("%ctaid", Special::Ctaid),

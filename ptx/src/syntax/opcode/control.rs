@@ -15,18 +15,32 @@ pub(super) fn skeleton(opcode: &str, words: Peek<'_, '_>) -> Option<Op> {
         "trap" => Op::Trap,
         "brkpt" => Op::Brkpt,
         "nanosleep" => Op::Nanosleep,
-        "griddepcontrol" | "setmaxnreg" | "pmevent" => Op::Nop { name: name() },
-        "prefetch" | "prefetchu" | "applypriority" | "discard" => Op::Hint { name: name() },
-        "createpolicy" => Op::Createpolicy { name: name() },
-        _ if opaque(opcode, words) => Op::Opaque { name: name() },
+        _ if listed(NOTHING, opcode, words) => Op::Nop { name: name() },
+        _ if listed(HINTS, opcode, words) => Op::Hint { name: name() },
+        _ if listed(POLICIES, opcode, words) => Op::Createpolicy { name: name() },
+        _ if listed(FAMILIES, opcode, words) || bulk(opcode, words) => Op::Opaque { name: name() },
         _ => return None,
     })
 }
 
-/// Families that are kept as text. Their first words are known; the rest is as written.
-fn opaque(opcode: &str, words: Peek<'_, '_>) -> bool {
-    #[rustfmt::skip]
-    const FAMILIES: &[(&str, &[&str])] = &[
+/// Instructions that are kept as text: opcodes, and the words that may come first behind them. The
+/// rest is as written.
+type Named = &'static [(&'static str, &'static [&'static str])];
+
+const NOTHING: Named = &[
+    ("griddepcontrol", &["wait", "launch_dependents"]),
+    ("setmaxnreg", &["inc", "dec"]),
+    ("pmevent", &["mask"]),
+];
+const HINTS: Named = &[
+    ("prefetch", &["global", "local", "const", "param", "tensormap", "L1", "L2"]),
+    ("prefetchu", &["L1"]),
+    ("applypriority", &["global", "L2::evict_normal"]),
+    ("discard", &["global", "L2"]),
+];
+const POLICIES: Named = &[("createpolicy", &["fractional", "range", "cvt"])];
+#[rustfmt::skip]
+const FAMILIES: Named = &[
         ("wgmma", &["fence", "mma_async", "commit_group", "wait_group"]),
         ("tcgen05", &[
             "alloc", "dealloc", "relinquish_alloc_permit", "ld", "st", "wait::ld", "wait::st", "cp",
@@ -40,13 +54,16 @@ fn opaque(opcode: &str, words: Peek<'_, '_>) -> bool {
         ("red", &["async"]),
         ("mma", &["sp", "sp::ordered_metadata"]),
     ];
-    let bulk = |words: Peek<'_, '_>| {
-        words.starts(&["async", "bulk"]) || words.starts(&["reduce", "async", "bulk"])
-    };
-    let listed = FAMILIES.iter().any(|(family, seconds)| {
-        *family == opcode && words.0.first().is_some_and(|word| seconds.contains(word))
-    });
-    listed || (opcode == "cp" && bulk(words))
+
+fn listed(names: Named, opcode: &str, words: Peek<'_, '_>) -> bool {
+    names.iter().any(|(name, first)| {
+        *name == opcode && words.0.first().is_some_and(|word| first.contains(word))
+    })
+}
+
+fn bulk(opcode: &str, words: Peek<'_, '_>) -> bool {
+    let starts = words.starts(&["async", "bulk"]) || words.starts(&["reduce", "async", "bulk"]);
+    opcode == "cp" && starts
 }
 
 pub(super) fn jump(m: &mut Modifiers<'_>, opcode: &str, uni: &mut bool) {
@@ -58,6 +75,6 @@ pub(super) fn jump(m: &mut Modifiers<'_>, opcode: &str, uni: &mut bool) {
 }
 
 /// An instruction whose name is the whole text.
-pub(super) fn named(m: &mut Modifiers<'_>, name: &mut String) {
+pub(super) fn named(m: &mut Modifiers<'_>, name: &str) {
     m.whole(name);
 }

@@ -130,7 +130,13 @@ pub(super) fn carry(
     if let Some(half) = half {
         m.one(half, LO_HI);
     }
-    m.flag("cc", flags.1);
+    // Without a carry in it is the carry out that tells the instruction from plain arithmetic.
+    if flags.0 {
+        m.flag("cc", flags.1);
+    } else {
+        m.word("cc");
+        *flags.1 = true;
+    }
     m.one(ty, WIDE);
 }
 

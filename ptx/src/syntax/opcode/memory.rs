@@ -58,9 +58,7 @@ pub(super) fn skeleton(opcode: &str, words: Peek<'_, '_>) -> Option<Op> {
         "cp" if words.starts(&["async", "mbarrier"]) => {
             Op::CpAsyncMbarrierArrive { noinc: false, space }
         }
-        "cp" if words.starts(&["async", "ca"]) || words.starts(&["async", "cg"]) => {
-            Op::CpAsync { cg: false, hints }
-        }
+        "cp" if copies_to_shared(words) => Op::CpAsync { cg: false, hints },
         "ldmatrix" => Op::Ldmatrix { number: 1, trans: false, space, shape, ty: matrix },
         "stmatrix" => Op::Stmatrix { number: 1, trans: false, space, shape, ty: matrix },
         "movmatrix" => Op::Movmatrix,
@@ -69,6 +67,25 @@ pub(super) fn skeleton(opcode: &str, words: Peek<'_, '_>) -> Option<Op> {
         }
         _ => return None,
     })
+}
+
+/// `cp.async` from global to shared memory, the one direction there is.
+fn copies_to_shared(words: Peek<'_, '_>) -> bool {
+    const WORDS: [&[&str]; 3] = [&["ca", "cg"], &["shared", "shared::cta"], &["global"]];
+    let said = words.0.iter().skip(1);
+    words.starts(&["async"])
+        && words.0.len() > WORDS.len()
+        && said.zip(WORDS).all(|(word, allowed)| allowed.contains(word))
+}
+
+/// An mma with block scales, of a layout other than row by column, or on single bits has no typed
+/// form.
+pub(super) fn mma_is_opaque(words: Peek<'_, '_>) -> bool {
+    let untyped = |word: &&str| word.starts_with("kind::") || ["b1", "popc"].contains(word);
+    let layout = words.0.iter().filter(|word| ["row", "col"].contains(word)).copied();
+    let layout: Vec<&str> = layout.collect();
+    let other_layout = layout.len() == 2 && layout != ["row", "col"];
+    words.starts(&["sync"]) && (words.0.iter().any(untyped) || other_layout)
 }
 
 /// Where the modifiers of a load or a store go.

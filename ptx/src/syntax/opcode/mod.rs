@@ -61,9 +61,7 @@ fn spelled(opcode: &str, words: &[&str]) -> String {
 }
 
 fn skeleton(opcode: &str, words: Peek<'_, '_>) -> Option<Op> {
-    // An mma with block scales, of another layout or on single bits has no typed form.
-    let untyped = |word: &&str| word.starts_with("kind::") || ["b1", "popc"].contains(word);
-    if opcode == "mma" && words.starts(&["sync"]) && words.0.iter().any(untyped) {
+    if opcode == "mma" && memory::mma_is_opaque(words) {
         return Some(Op::Opaque { name: [&[opcode], words.0].concat().join(".") });
     }
     float::skeleton(opcode, words)

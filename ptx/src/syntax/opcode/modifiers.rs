@@ -158,7 +158,7 @@ impl<'a> Modifiers<'a> {
     }
 
     /// Everything, the opcode included, is the name of the instruction.
-    pub fn whole(&mut self, name: &mut String) {
+    pub fn whole(&mut self, name: &str) {
         match &mut self.0 {
             Mode::Read { left, .. } => left.clear(),
             Mode::Write(text) => text.push_str(name),
@@ -251,8 +251,8 @@ impl<'a> Modifiers<'a> {
 
     /// `.weak`, `.volatile`, `.acquire.gpu` and their like.
     ///
-    /// `absent` is what no word means; `kinds` are the semantics that the instruction has, and a
-    /// scope that is left out is that of `absent`, or the GPU.
+    /// `absent` is what no word means; `kinds` are the semantics that the instruction has. Where
+    /// no word means weak, others need their scope; elsewhere one left out is that of `absent`.
     pub fn ordering(&mut self, value: &mut Ordering, absent: Ordering, kinds: &[Semantics]) {
         let (absent_kind, absent_scope) = parts(absent);
         let (mut kind, mut scope) = parts(*value);
@@ -266,14 +266,16 @@ impl<'a> Modifiers<'a> {
             return;
         }
         if kind == Semantics::Mmio {
-            let mut relaxed = true;
-            self.flag("relaxed", &mut relaxed);
-            scope = Scope::Sys;
-            self.or_said(&mut scope, Scope::Sys, &[Scope::Sys]);
+            self.word("relaxed");
+            self.word("sys");
             *value = Ordering::Mmio;
             return;
         }
-        self.or_said(&mut scope, absent_scope, SCOPES);
+        if absent_kind == Semantics::Weak {
+            self.one(&mut scope, SCOPES);
+        } else {
+            self.or_said(&mut scope, absent_scope, SCOPES);
+        }
         *value = match kind {
             Semantics::Acquire => Ordering::Acquire(scope),
             Semantics::Release => Ordering::Release(scope),

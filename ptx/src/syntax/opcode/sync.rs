@@ -19,10 +19,10 @@ pub(super) fn skeleton(opcode: &str, words: Peek<'_, '_>) -> Option<Op> {
         }
         "fence" => Op::Fence { ordering: Ordering::AcqRel(Scope::Gpu), sc: false, proxy: None },
         "membar" => {
-            let scope = match words.0.first()? {
-                &"cta" => Scope::Cta,
-                &"gl" => Scope::Gpu,
-                &"sys" => Scope::Sys,
+            let scope = match *words.0.first()? {
+                "cta" => Scope::Cta,
+                "gl" => Scope::Gpu,
+                "sys" => Scope::Sys,
                 _ => return None,
             };
             Op::Fence { ordering: Ordering::AcqRel(scope), sc: true, proxy: None }
@@ -127,7 +127,7 @@ pub(super) fn fence(m: &mut Modifiers<'_>, ordering: &mut Ordering, sc: &mut boo
     m.flag("sc", sc);
     if *sc {
         let mut scope = scope_of(*ordering);
-        m.or_said(&mut scope, Scope::Gpu, &[Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys]);
+        m.one(&mut scope, &[Scope::Cta, Scope::Cluster, Scope::Gpu, Scope::Sys]);
         *ordering = Ordering::AcqRel(scope);
     } else {
         const KINDS: &[Semantics] = &[Semantics::Acquire, Semantics::Release, Semantics::AcqRel];
