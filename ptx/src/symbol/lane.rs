@@ -16,6 +16,7 @@ use super::{
     label::{Label, What},
     moves::{Moved, moved},
     piece::{Piece, Value, WIDEST},
+    rewrite::plain_cvt,
     shadow::{Shadow, halves, width},
 };
 use crate::{
@@ -23,7 +24,7 @@ use crate::{
         lane::Operands,
         registers::{Mask, Registers, Slot, lanes},
     },
-    ir::{Op, Scalar, Signature, signature::Role, signature::signature},
+    ir::{Class, Op, Scalar, Signature, signature::Role, signature::signature},
     report::Site,
 };
 
@@ -62,7 +63,8 @@ impl Symbols {
             if reads_carry {
                 values.push(carry_value(shadow, registers, lane));
             }
-            let step = Step { op, types: &types, dst: &dst, site: at.site(lane) };
+            let declared = u32::from(operands.declared);
+            let step = Step { op, types: &types, dst: &dst, declared, site: at.site(lane) };
             let out = step.run(graph, &values)?;
             if writes_carry {
                 shadow.carry[lane] = step.carry(graph, &values)?;
@@ -131,11 +133,50 @@ struct Step<'a> {
     op: &'a Op,
     types: &'a Types,
     dst: &'a [Slot],
+    /// Bits of the register that a narrower signed result is extended to; 0: as wide as the type.
+    declared: u32,
     site: Site,
 }
 
 impl Step<'_> {
     fn run(&self, graph: &mut Graph, values: &[Value]) -> Result<Moved, Limit> {
+        let mut out = self.narrow(graph, values)?;
+        if let (Op::Cvt { to, .. }, Some(pieces)) = (self.op, out.first_mut())
+            && to.class() == Class::Signed
+            && self.declared > to.bits()
+        {
+            self.extend(graph, *to, pieces)?;
+        }
+        Ok(out)
+    }
+
+    /// A register wider than the type takes the sign in its upper bytes.
+    fn extend(
+        &self,
+        graph: &mut Graph,
+        ty: Scalar,
+        pieces: &mut [Piece; WIDEST],
+    ) -> Result<(), Limit> {
+        let value = Value { pieces: *pieces, bits: 0 };
+        let Some(top) = (ty.bytes() as usize).checked_sub(1) else {
+            return Ok(());
+        };
+        if value.slice(top, 1).is_number(1) {
+            return Ok(());
+        }
+        // Bits of bytes that are numbers are not at hand: without a whole node there is no name.
+        let node = match value.node_at(graph, 0) {
+            Some((node, width)) if width > top => node,
+            Some(_) | None => graph.unknown(ty)?,
+        };
+        let wide = if self.declared > 32 { Scalar::S64 } else { Scalar::S32 };
+        let node = graph.operation(&plain_cvt(wide, ty, None), wide, &[node], self.site)?;
+        *pieces = Value::whole(node, wide.bytes() as usize);
+        Ok(())
+    }
+
+    /// As wide as the type.
+    fn narrow(&self, graph: &mut Graph, values: &[Value]) -> Result<Moved, Limit> {
         if let Some(moved) = moved(graph, self.op, values, self.dst.len(), self.site)? {
             return Ok(moved);
         }

@@ -9,7 +9,7 @@
 
 use std::fmt::Write as _;
 
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::{
     graph::{Graph, Leaf, Meeting, Node, NodeId},
@@ -179,7 +179,8 @@ fn elided(leaves: u64) -> String {
     }
 }
 
-/// A tree with one node a line, of at most `most` lines; what was shown before is referred to.
+/// A tree with one node a line, of at most `most` lines (or one), opened level by level; what was
+/// shown before is referred to.
 ///
 /// ```text
 /// add.rn.f32        lanes of one warp
@@ -189,38 +190,33 @@ fn elided(leaves: u64) -> String {
 /// └─ … 2 leaves
 /// ```
 pub fn outline(graph: &Graph, root: NodeId, names: Names<'_>, most: usize) -> String {
-    let mut rows: Vec<(String, String)> = Vec::new();
+    let opened = opened(graph, root, most);
+    let mut rows: Vec<(String, &str)> = Vec::new();
     let mut counts = Counts::default();
     let mut shown = FxHashMap::<NodeId, usize>::default();
     // Node, the indent of its own line, and that of its children's.
-    let mut stack = vec![(root, String::new(), String::new(), 0)];
-    while let Some((node, own, below, depth)) = stack.pop() {
-        let (label, args) = match graph.node(node) {
-            Node::Leaf(leaf) => {
-                rows.push((format!("{own}{}", element(leaf, names)), String::new()));
-                continue;
-            }
-            Node::Constant { bits, ty } => {
-                rows.push((format!("{own}{}", number(bits, ty)), String::new()));
-                continue;
-            }
-            Node::Apply { label, args } => (graph.label(label), args),
+    let mut stack = vec![(root, String::new(), String::new())];
+    while let Some((node, own, below)) = stack.pop() {
+        let (text, met) = match graph.node(node) {
+            Node::Leaf(leaf) => (element(leaf, names), ""),
+            Node::Constant { bits, ty } => (number(bits, ty), ""),
+            Node::Apply { label, args } => match shown.get(&node) {
+                Some(line) => (format!("as in line {line}"), ""),
+                None if !opened.contains(&node) => (elided(counts.of(graph, node)), ""),
+                None => {
+                    shown.insert(node, rows.len() + 1);
+                    for (k, arg) in args.iter().enumerate().rev() {
+                        let last = k + 1 == args.len();
+                        let (tick, bar) =
+                            if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
+                        stack.push((*arg, format!("{below}{tick}"), format!("{below}{bar}")));
+                    }
+                    let met = graph.maker(node).map_or("", |maker| maker.meeting.describe());
+                    (graph.label(label).name(), met)
+                }
+            },
         };
-        let pending = stack.len();
-        if let Some(line) = shown.get(&node) {
-            rows.push((format!("{own}as in line {line}"), String::new()));
-        } else if depth >= DEEPEST || rows.len() + pending + args.len() >= most.max(1) {
-            rows.push((format!("{own}{}", elided(counts.of(graph, node))), String::new()));
-        } else {
-            let met = graph.maker(node).map_or("", |maker| maker.meeting.describe());
-            rows.push((format!("{own}{}", label.name()), met.to_string()));
-            shown.insert(node, rows.len());
-            for (k, arg) in args.iter().enumerate().rev() {
-                let last = k + 1 == args.len();
-                let (tick, bar) = if last { ("└─ ", "   ") } else { ("├─ ", "│  ") };
-                stack.push((*arg, format!("{below}{tick}"), format!("{below}{bar}"), depth + 1));
-            }
-        }
+        rows.push((own + &text, met));
     }
     let width = rows.iter().map(|(left, _)| left.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
@@ -229,4 +225,23 @@ pub fn outline(graph: &Graph, root: NodeId, names: Names<'_>, most: usize) -> St
         let _ = writeln!(out, "{line}");
     }
     out
+}
+
+/// Nodes whose operands are shown: level by level, while lines are left and nesting allows.
+fn opened(graph: &Graph, root: NodeId, most: usize) -> FxHashSet<NodeId> {
+    let (mut opened, mut lines) = (FxHashSet::default(), 1);
+    let mut level = vec![root];
+    for _ in 0..DEEPEST {
+        let mut next = Vec::new();
+        for node in level {
+            let args = graph.args(node);
+            if lines + args.len() > most || args.is_empty() || !opened.insert(node) {
+                continue;
+            }
+            lines += args.len();
+            next.extend_from_slice(args);
+        }
+        level = next;
+    }
+    opened
 }

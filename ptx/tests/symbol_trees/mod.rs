@@ -21,6 +21,20 @@ pub fn combines() -> [FloatBinary; 5] {
     [Add, Mul, Min, Max, Sub]
 }
 
+/// A conversion without modifiers.
+pub fn cvt(to: Scalar, from: Scalar, round: Option<Round>) -> Op {
+    Op::Cvt {
+        to,
+        from,
+        round,
+        int_round: None,
+        ftz: false,
+        sat: false,
+        relu: false,
+        satfinite: false,
+    }
+}
+
 pub struct Trees {
     pub graph: Graph,
     /// Thread that computes what is built next.
@@ -90,17 +104,7 @@ impl Trees {
 
     pub fn convert(&mut self, node: NodeId, to: Scalar, from: Scalar) -> NodeId {
         let round = (to.bits() < from.bits()).then_some(Round::Rn);
-        let op = Op::Cvt {
-            to,
-            from,
-            round,
-            int_round: None,
-            ftz: false,
-            sat: false,
-            relu: false,
-            satfinite: false,
-        };
-        self.operation(&op, to, &[node])
+        self.operation(&cvt(to, from, round), to, &[node])
     }
 
     /// Neighbours first.

@@ -19,7 +19,7 @@ use crate::symbol::{
 };
 
 /// Joins above one another in a drawing.
-pub const HIGHEST: u32 = 48;
+pub const HIGHEST: u32 = 24;
 
 /// Size of a leaf's label, in pixels.
 pub const LABEL: f64 = 12.0;
@@ -88,7 +88,7 @@ pub fn layout(graph: &Graph, analysis: &Analysis, names: Names<'_>, most: usize)
     let top = heights.iter().copied().max().unwrap_or(0);
     center(&mut items);
     for height in 1..=top {
-        push_apart(&mut items, &heights, height, 2.0 * radius(step) + 6.0);
+        push_apart(&mut items, &heights, height, 2.0 * radius(step) + 3.0);
     }
     let label_room = if upright { wide } else { LABEL } + 24.0;
     let rows = rows(&items, &heights, top);
@@ -221,19 +221,28 @@ fn merge(a: Option<[u32; 2]>, b: Option<[u32; 2]>) -> Option<[u32; 2]> {
     }
 }
 
+/// What is not shown is named by the elements it covers, and departs if anything in it does.
 fn label_elided(analysis: &Analysis, items: &mut [Item]) {
     let entries = &analysis.tree.entries;
     if !items.iter().any(|item| item.kind == Kind::Elided) {
         return;
     }
-    let mut leaves = vec![1u64; entries.len()];
+    let mut leaves = vec![1u32; entries.len()];
+    let mut departs = analysis.departs.clone();
+    departs.resize(entries.len(), false);
     for at in (0..entries.len()).rev() {
-        if let Some([left, right]) = entries[at].join {
-            leaves[at] = leaves[left as usize] + leaves[right as usize];
+        if let Some([left, right]) = entries[at].join.map(|sides| sides.map(|at| at as usize)) {
+            leaves[at] = leaves[left] + leaves[right];
+            departs[at] |= departs[left] | departs[right];
         }
     }
     for item in items.iter_mut().filter(|item| item.kind == Kind::Elided) {
-        item.label = format!("… {} leaves", leaves[item.entry as usize]);
+        let count = leaves[item.entry as usize];
+        item.departs = departs[item.entry as usize];
+        item.label = match item.covers {
+            Some([first, last]) if last - first + 1 == count => format!("[{first}, {})", last + 1),
+            Some(_) | None => format!("{count} leaves"),
+        };
     }
 }
 
@@ -269,17 +278,26 @@ fn center(items: &mut [Item]) {
     }
 }
 
+/// Moves joins of one height right until none touch, then all of them back by the mean.
 fn push_apart(items: &mut [Item], heights: &[u32], height: u32, distance: f64) {
     let mut row: Vec<usize> = (0..items.len()).filter(|at| heights[*at] == height).collect();
     row.sort_by(|a, b| items[*a].x.total_cmp(&items[*b].x));
+    let mut moved = 0.0;
     for pair in 1..row.len() {
         let least = items[row[pair - 1]].x + distance;
         let item = &mut items[row[pair]];
+        moved += (least - item.x).max(0.0);
         item.x = item.x.max(least);
     }
+    let Some(first) = row.first() else {
+        return;
+    };
+    let back = (moved / row.len() as f64).min(items[*first].x - distance / 2.0).max(0.0);
+    row.iter().for_each(|at| items[*at].x -= back);
 }
 
-/// Room between one height and the next: more where edges run far, so that none is flat.
+/// Room between one height and the next: more where edges run far, so that none is flat, but a
+/// deep tree stays on a page.
 fn rows(items: &[Item], heights: &[u32], top: u32) -> Vec<f64> {
     let mut longest = vec![0.0f64; top as usize];
     for (item, height) in items.iter().zip(heights) {
@@ -289,5 +307,6 @@ fn rows(items: &[Item], heights: &[u32], top: u32) -> Vec<f64> {
             *row = row.max(reach[0]).max(reach[1]);
         }
     }
-    longest.into_iter().map(|reach| (0.22 * reach).clamp(44.0, 150.0)).collect()
+    let [least, most] = if top > 12 { [26.0, 60.0] } else { [44.0, 150.0] };
+    longest.into_iter().map(|reach| (0.22 * reach).clamp(least, most)).collect()
 }

@@ -48,8 +48,10 @@ text { font-family: 'DejaVu Sans', Helvetica, Arial, sans-serif; font-size: 13px
 .name { font-size: 18px; font-weight: bold }
 .leaf { font-family: 'DejaVu Sans Mono', Menlo, Consolas, monospace; font-size: 12px }
 .sign { font-size: 14px; text-anchor: middle }
+.word { font-size: 9px; text-anchor: middle }
 .edge { stroke: #8a8a8a; stroke-width: 1.2 }
 .departing { stroke: #c8102e; stroke-width: 2.4 }
+.crowded { stroke: #c8102e; stroke-width: 0.8; stroke-opacity: 0.45 }
 .good { fill: #1b6e35; font-weight: bold }
 .bad { fill: #c8102e; font-weight: bold }
 .open { fill: #6a4a00; font-weight: bold }
@@ -241,6 +243,9 @@ impl Painter<'_> {
 
     fn edges(&self) -> Group {
         let mut group = Group::new();
+        // So many thick lines would be a red area.
+        let many = self.tree.items.iter().filter(|item| item.departs).count() > 16;
+        let departing = if many { "crowded" } else { "departing" };
         // Red edges last, so that they lie on top.
         for red in [false, true] {
             for item in self.tree.items.iter().filter(|item| item.departs == red) {
@@ -251,7 +256,7 @@ impl Painter<'_> {
                 for side in [left, right] {
                     let (to_x, to_y) = self.at(&self.tree.items[side]);
                     let line = Line::new()
-                        .set("class", if red { "departing" } else { "edge" })
+                        .set("class", if red { departing } else { "edge" })
                         .set("x1", pixels(x))
                         .set("y1", pixels(y))
                         .set("x2", pixels(to_x))
@@ -292,13 +297,13 @@ impl Painter<'_> {
         if size > 8.0
             && let Some(label) = self.graph.label_of(item.node)
         {
-            let sign = match sign(label) {
-                Some("*") => "×".to_string(),
-                Some("-") => "−".to_string(),
-                Some(sign) => sign.to_string(),
-                None => label.name().chars().next().map(String::from).unwrap_or_default(),
+            let (class, sign, lower) = match sign(label) {
+                Some("*") => ("sign", "×".to_string(), 4.8),
+                Some("-") => ("sign", "−".to_string(), 4.8),
+                Some(sign) => ("sign", sign.to_string(), 4.8),
+                None => ("word", label.name().chars().take(3).collect(), 3.2),
             };
-            group = group.add(text("sign", x, y + 4.8, &sign));
+            group = group.add(text(class, x, y + lower, &sign));
         }
         group
     }
@@ -323,7 +328,8 @@ impl Painter<'_> {
             .set("width", "10")
             .set("height", "10")
             .set("fill", fill)
-            .set("stroke", "#777");
+            .set("stroke", if item.departs { "#c8102e" } else { "#777" })
+            .set("stroke-width", if item.departs { "2.4" } else { "1" });
         Group::new().set("class", "block").add(mark).add(self.label(item))
     }
 
@@ -367,7 +373,8 @@ impl Painter<'_> {
             });
         }
         if item.departs {
-            lines.push("departs from the canonical tree here".into());
+            let inside = if item.kind == Kind::Elided { "inside" } else { "here" };
+            lines.push(format!("departs from the canonical tree {inside}"));
         }
         if let Some(maker) = self.graph.maker(item.node) {
             if matches!(item.kind, Kind::Join { .. }) {
