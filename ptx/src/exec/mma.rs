@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     ir::Scalar,
-    num::mma::{self, Dot},
+    num::mma::Dot,
 };
 
 /// Most products of one output element.

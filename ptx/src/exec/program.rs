@@ -65,7 +65,6 @@ pub(crate) struct ModuleVariable {
     pub name: String,
     pub bytes: Vec<u8>,
     pub align: u32,
-    pub writable: bool,
 }
 
 /// A kernel parameter and its place in the parameter block.

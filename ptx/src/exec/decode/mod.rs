@@ -22,7 +22,7 @@ use std::sync::Arc;
 use rustc_hash::FxHashMap;
 
 use super::program::{Action, Origin, Program, Step, StepGuard};
-use crate::ir::{Body, Function, Instruction, LabelId, Module, Op, Operand, Position};
+use crate::ir::{Body, Instruction, LabelId, Module, Op, Operand, Position};
 pub(crate) use operands::NEGATE;
 use rows::Rows;
 use storage::Storage;
@@ -99,7 +99,6 @@ struct Decoder<'m> {
 /// The function whose instructions are being decoded.
 struct Frame<'m> {
     index: usize,
-    function: &'m Function,
     body: &'m Body,
     fixups: Vec<Fixup>,
 }
@@ -132,7 +131,7 @@ impl<'m> Decoder<'m> {
             self.storage.enter(self.module, index, function, body)?;
             self.rows.enter(index, body);
             self.starts.insert(index, self.steps.len() as u32);
-            let mut frame = Frame { index, function, body, fixups: Vec::new() };
+            let mut frame = Frame { index, body, fixups: Vec::new() };
             pending.extend(self.body(&mut frame)?);
         }
         Ok(())

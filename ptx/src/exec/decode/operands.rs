@@ -68,7 +68,7 @@ impl<'m> Decoder<'m> {
         for (operand, role) in instruction.operands.iter().zip(roles) {
             match role {
                 Some(Role::Write(data)) => {
-                    self.destination(frame, instruction, operand, data, &mut resolved)?;
+                    self.destination(frame, operand, data, &mut resolved)?;
                 }
                 Some(Role::WritePair(data)) => {
                     let pair = if let Operand::Pair(first, second) = operand {
@@ -77,7 +77,7 @@ impl<'m> Decoder<'m> {
                         [operand, &Operand::Sink]
                     };
                     for operand in pair {
-                        self.destination(frame, instruction, operand, data, &mut resolved)?;
+                        self.destination(frame, operand, data, &mut resolved)?;
                     }
                 }
                 Some(Role::Read(data)) => {
@@ -109,7 +109,6 @@ impl<'m> Decoder<'m> {
     fn destination(
         &mut self,
         frame: &Frame<'m>,
-        instruction: &'m Instruction,
         operand: &'m Operand,
         data: Data,
         resolved: &mut Resolved,

@@ -115,7 +115,6 @@ impl Storage {
                     name: variable.name.clone(),
                     bytes: initial,
                     align,
-                    writable: variable.space != Space::Const,
                 });
                 Place::Module(self.variables.len() - 1)
             }
