@@ -8,7 +8,7 @@ use super::{
 };
 use crate::{
     ir::{Mbarrier, Ordering, Scalar, Space},
-    memory::{ArriveKind, Copy, CtaMemory, Phase, Update, WarpAccess},
+    memory::{ArriveKind, CtaMemory, Phase, Update, WarpAccess, WarpCopy},
     report::Finding,
 };
 
@@ -129,7 +129,7 @@ impl Cta<'_> {
             self.find(Finding::BadOperand { at: site, message });
         }
         let sizes = sizes.map(|size| size.min(step.bytes));
-        let copy = Copy {
+        let copy = WarpCopy {
             pc: at.pc,
             warp: at.warp as u32,
             mask: at.active,

@@ -24,7 +24,7 @@ use crate::{
 
 /// A `cp.async` of a warp.
 #[derive(Clone, Copy, Debug)]
-pub struct Copy<'a> {
+pub struct WarpCopy<'a> {
     pub pc: u32,
     pub warp: u32,
     pub mask: Mask,
@@ -56,7 +56,7 @@ struct Flight {
 
 #[derive(Clone, Debug)]
 struct Queue {
-    flights: Vec<Box<Flight>>,
+    flights: Vec<Flight>,
     committed: [u32; LANES],
 }
 
@@ -64,20 +64,18 @@ struct Queue {
 #[derive(Debug)]
 pub(super) struct Copies {
     warps: Vec<Queue>,
-    /// Landed ones, for their allocations.
-    spare: Vec<Box<Flight>>,
 }
 
 impl Copies {
     pub(super) fn new(threads: u32) -> Self {
         let queue = Queue { flights: Vec::new(), committed: [0; LANES] };
-        Self { warps: vec![queue; threads.div_ceil(LANES as u32) as usize], spare: Vec::new() }
+        Self { warps: vec![queue; threads.div_ceil(LANES as u32) as usize] }
     }
 }
 
 impl CtaMemory {
     /// `cp.async`: reads the sources, and puts the destinations in flight.
-    pub fn cp_async(&mut self, global: &GlobalMemory, copy: &Copy) {
+    pub fn cp_async(&mut self, global: &GlobalMemory, copy: &WarpCopy) {
         let width = copy.bytes.min(8);
         let target = WarpAccess {
             pc: copy.pc,
@@ -91,31 +89,18 @@ impl CtaMemory {
         };
         let mask = self.shared_lanes(&target, AccessKind::Write);
         let data = self.sources(global, copy, &WarpAccess { mask, ..target });
-        let mut flight = self.copies.spare.pop().unwrap_or_else(|| {
-            Box::new(Flight {
-                pc: 0,
-                bytes: 0,
-                mask: 0,
-                groups: [0; LANES],
-                to: [0; LANES],
-                data: [[0; LANES]; 2],
-            })
-        });
-        let queue = &mut self.copies.warps[copy.warp as usize];
-        (flight.pc, flight.bytes, flight.mask) = (copy.pc, copy.bytes, mask);
-        flight.groups = queue.committed;
-        flight.data = data;
-        for lane in lanes(mask) {
-            flight.to[lane] = copy.to[lane] as u32 - SHARED_BASE;
-        }
+        let mut to = [0; LANES];
+        lanes(mask).for_each(|lane| to[lane] = copy.to[lane] as u32 - SHARED_BASE);
         if self.watch.options.races {
             self.take_off(&WarpAccess { mask, ..target });
         }
-        self.copies.warps[copy.warp as usize].flights.push(flight);
+        let queue = &mut self.copies.warps[copy.warp as usize];
+        let groups = queue.committed;
+        queue.flights.push(Flight { pc: copy.pc, bytes: copy.bytes, mask, groups, to, data });
     }
 
     /// What the lanes of `target` copy, zero-filled past their source bytes.
-    fn sources(&mut self, global: &GlobalMemory, copy: &Copy, target: &WarpAccess) -> [Row; 2] {
+    fn sources(&mut self, global: &GlobalMemory, copy: &WarpCopy, target: &WarpAccess) -> [Row; 2] {
         let mut data = [[0; LANES]; 2];
         let whole = lanes(target.mask).filter(|&lane| copy.source_bytes[lane] >= copy.bytes);
         let whole = whole.fold(0, |mask, lane| mask | 1 << lane);
@@ -178,10 +163,7 @@ impl CtaMemory {
             let landing = landing.fold(0, |landing, lane| landing | 1 << lane);
             self.land(warp, flight, landing);
             flight.mask &= !landing;
-            if flight.mask != 0 {
-                return true;
-            }
-            false
+            flight.mask != 0
         });
         self.copies.warps[warp as usize].flights = flights;
     }

@@ -33,7 +33,7 @@ use rustc_hash::FxHashMap;
 
 pub use self::{
     atomic::Update,
-    copy::Copy,
+    copy::WarpCopy,
     global::GlobalMemory,
     mbarrier::{ArriveKind, Phase},
 };
