@@ -20,12 +20,13 @@ use std::sync::Arc;
 use super::{
     CtaMemory,
     clock::{Knowledge, Meeting, Snapshot, join},
-    shadow::{Page, Release, Strength, Touch},
+    shadow::{Crowd, Page, Strength, Touch},
     watch::Watch,
 };
 use crate::{
     exec::registers::{LANES, Mask, lanes},
     ir::{Ordering, Scope},
+    report::AccessKind,
 };
 
 /// What the fences of a warp's lanes hold; empty until the first fence or strong access.
@@ -66,22 +67,21 @@ pub(super) fn releases(ordering: Ordering) -> bool {
 impl Watch {
     /// A strong access: acquires, is checked (its conflicts are left to settle), and releases.
     pub(super) fn strong(&mut self, page: &mut Page, warp: u32, touch: &Touch, ordering: Ordering) {
-        let act = touch.info.kind();
-        let reads = act != crate::report::AccessKind::Write;
+        let reads = touch.info.kind() != AccessKind::Write;
         if reads {
             self.observe(page, warp, touch, ordering);
         }
         page.strong(&self.clocks.sight(warp), touch, &mut self.conflicts);
         if touch.info.writes() {
             if !reads {
-                page.crowd(touch).end_release();
+                page.each_crowd(touch, Crowd::end_release);
             }
             self.publish(page, warp, touch, ordering);
         }
     }
 
     fn observe(&mut self, page: &mut Page, warp: u32, touch: &Touch, ordering: Ordering) {
-        let Some(release) = page.crowd(touch).released() else { return };
+        let Some(release) = page.released(touch) else { return };
         let (device, cta) = release.offers(self.clocks.cta(), touch.info.class() & 7);
         let device = device.filter(|_| touch.info.strength() == Strength::Gpu);
         if acquires(ordering) {
@@ -103,8 +103,8 @@ impl Watch {
         let (cta, size) = (self.clocks.cta(), touch.info.class() & 7);
         let strength = touch.info.strength();
         let mut add = |strength, snapshot: &Snapshot| {
-            let release: &mut Release = page.crowd(touch).release();
-            release.add(cta, strength, size, &snapshot.knowledge());
+            let knowledge = snapshot.knowledge();
+            page.each_crowd(touch, |crowd| crowd.release().add(cta, strength, size, &knowledge));
         };
         if releases(ordering) {
             add(strength, &self.clocks.snapshot(warp, touch.lane));

@@ -18,7 +18,7 @@ use super::{
 use crate::exec::registers::Mask;
 
 /// Reads of other CTAs a cell keeps.
-pub(super) const READERS_ELSEWHERE: usize = 4;
+pub(super) const READERS_ELSEWHERE: usize = 8;
 /// Strong accesses a cell keeps.
 pub(super) const STRONG: usize = 1024;
 

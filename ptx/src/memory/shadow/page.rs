@@ -7,7 +7,7 @@
 
 use super::{
     super::clock::{Epoch, Sight},
-    Act, Conflict, Crowd, Info, Record, Touch,
+    Act, Conflict, Crowd, Info, Record, Release, Touch,
 };
 use crate::exec::registers::Mask;
 
@@ -296,11 +296,30 @@ impl Page {
         }
     }
 
-    /// The crowd of an access's first cell, which a strong access has just been added to.
+    /// The crowd of an access's first cell, made if there is none.
     pub(in crate::memory) fn crowd(&mut self, touch: &Touch) -> &mut Crowd {
         let first = self.cells(touch).start;
         let side = self.promote(first);
         &mut self.crowds[side as usize - 1]
+    }
+
+    /// The crowds of all cells of a strong access.
+    pub(in crate::memory) fn each_crowd(&mut self, touch: &Touch, mut run: impl FnMut(&mut Crowd)) {
+        for at in self.cells(touch) {
+            let side = self.promote(at);
+            run(&mut self.crowds[side as usize - 1]);
+        }
+    }
+
+    /// What the value of a strong access releases: nothing where a part of it was overwritten.
+    pub(in crate::memory) fn released(&mut self, touch: &Touch) -> Option<&Release> {
+        let cells = self.cells(touch);
+        let mut released = cells.map(|at| match self.cells[at].side {
+            ALONE | MANY => None,
+            side => self.crowds[side as usize - 1].released(),
+        });
+        let first = released.next()??;
+        released.all(|other| other.is_some()).then_some(first)
     }
 
     /// A flight ends: from now the bytes are written, by `epoch`.
