@@ -124,7 +124,7 @@ fn nans_of_widenings() {
     assert_eq!(to_single(Scalar::F16, 0xfc01), 0x7fff_ffff);
     assert_eq!(to_single(Scalar::BF16, 0xff81), 0xff81_0000);
     assert_eq!(to_single(Scalar::F64, 0xfff8 << 48 | 1), 0x7fff_ffff);
-    // As ptxas 12.8 folds it.
+    // As ptxas 12.9 folds it.
     let wide = run(Cvt::plain(Scalar::F64, Scalar::F32), 0xffc0_0123, 0);
     assert_eq!(wide, 0xfff8_0024_6000_0000);
 }

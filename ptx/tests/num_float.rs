@@ -187,7 +187,7 @@ fn ftz_flushes_after_rounding() {
     assert!(at_threshold > 100, "the threshold was met {at_threshold} times");
 }
 
-/// What ptxas 12.8 folds (see F5).
+/// What ptxas 12.9 folds (see F5).
 #[test]
 fn ftz_agrees_with_ptxas() {
     let ftz = with(|mode| mode.ftz = true);

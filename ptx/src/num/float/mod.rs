@@ -15,7 +15,9 @@
 //! - **F5** `.ftz` flushes a result that is below the smallest normal number after rounding with an
 //!   unbounded exponent ([`Underflow::Flush`]).
 //! # Held by
-//! `ptx/tests/num_float.rs` against `rustc_apfloat`. Folding by ptxas 12.8 agrees in F3, F4, F5.
+//! `ptx/tests/num_float.rs` against `rustc_apfloat`. What ptxas 12.9 folds agrees in
+//! F3, F4 and F5, but that it hands on the payload of two NaNs in `min`, where the manual says
+//! canonical.
 //! # Not here
 //! Approximations (`approx`), conversions (`convert`), packed types: callers split lanes.
 

@@ -8,7 +8,7 @@
 //! - **I1** Results wrap, except with `.sat` on `s32`.
 //! - **I2** Shift amounts are unsigned and clamp at the width, as PTX says: no masking.
 //! - **I3** Division by zero gives all ones for the quotient *and* the remainder. PTX leaves it
-//!   open; ptxas 12.8 folds both so, at 32 and 64 bits. The least number divided by -1 wraps.
+//!   open; ptxas 12.9 folds both so, at 32 and 64 bits. The least number divided by -1 wraps.
 //! # Held by
 //! `ptx/tests/num_int.rs`, in 128 bits and from the manual's pseudo-code, bit by bit.
 //! # Not here
