@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 use super::{
     Lowered, approx,
-    host::{Kernel, compile},
+    host::{Kernel, compile, compile_as},
     mode,
     rows::{Value, lanes},
     types::by_type,
@@ -111,6 +111,23 @@ trait Operation<const N: usize> {
     fn number<F: Float>(operands: [F::Bits; N], mode: &FloatMode) -> F::Bits;
 }
 
+/// `fma.rn.f32` on a processor that has the instruction.
+struct HardwareFma;
+impl Kernel for HardwareFma {
+    #[inline(always)]
+    fn run(registers: &mut Registers, operands: &Operands, mask: Mask) {
+        let ([dst, ..], [a, b, c, ..]) = (&operands.dst[..], &operands.src[..]) else { return };
+        let (a, b) = (u32::load(registers, *a), u32::load(registers, *b));
+        let mut row = u32::load(registers, *c);
+        for (lane, c) in row.iter_mut().enumerate() {
+            let (x, y) = (f32::from_bits(a[lane]), f32::from_bits(b[lane]));
+            let fused = x.mul_add(y, f32::from_bits(*c));
+            *c = if fused.is_nan() { F32::CANONICAL_NAN } else { fused.to_bits() };
+        }
+        u32::store(registers, *dst, &row, mask);
+    }
+}
+
 macro_rules! operations {
     ($($name:ident($($operand:ident),*) = $function:ident;)*) => {$(
         struct $name;
@@ -151,7 +168,10 @@ impl<P: Pack, O: Operation<N>, M: Modifiers, const N: usize> Kernel for Arithmet
             return;
         };
         let mode = M::mode(operands.payload);
-        let sources = slots.map(|slot| P::Bits::load(registers, slot));
+        let mut sources = [[P::Bits::default(); LANES]; N];
+        for (source, &slot) in sources.iter_mut().zip(slots) {
+            *source = P::Bits::load(registers, slot);
+        }
         let mut row = [P::Bits::default(); LANES];
         for (lane, result) in row.iter_mut().enumerate() {
             let mut values = [P::Bits::default(); N];
@@ -234,6 +254,9 @@ pub(super) fn ternary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<L
 
 /// `fma`, and `mad` on floats.
 pub(super) fn fma(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    if ty == Scalar::F32 && mode::encode(mode) == 0 && mode::permits(mode::FMA, ty, mode) {
+        return Some(compile_as::<Arithmetic<Single<F32>, Fma, Fixed<0>, 3>, HardwareFma>().into());
+    }
     of_type::<Fma, 3>(ty, mode).filter(|_| mode::permits(mode::FMA, ty, mode))
 }
 

@@ -7,7 +7,7 @@
 //! # Invariants
 //! - **H1** The copy for AVX2 and FMA is handed out only after the processor was asked.
 //! # Held by
-//! H1: [`compile`] alone names it. Equal results: `ptx/tests/alu_float.rs` runs on what is there.
+//! H1: [`compile_as`] alone names it. Equal results: `ptx/tests/alu_float.rs` runs on what is there.
 
 use crate::exec::{
     lane::{LaneFn, Operands},
@@ -21,9 +21,14 @@ pub(super) trait Kernel {
 
 /// The lane function for the processor that this runs on.
 pub(super) fn compile<K: Kernel>() -> LaneFn {
+    compile_as::<K, K>()
+}
+
+/// As [`compile`], where the better processor has another way to the same results.
+pub(super) fn compile_as<K: Kernel, Better: Kernel>() -> LaneFn {
     #[cfg(target_arch = "x86_64")]
     if is_x86_feature_detected!("avx2") && is_x86_feature_detected!("fma") {
-        return on_avx2::<K>;
+        return on_avx2::<Better>;
     }
     on_any::<K>
 }
@@ -38,6 +43,6 @@ fn on_avx2<K: Kernel>(registers: &mut Registers, operands: &Operands, mask: Mask
     fn copy<K: Kernel>(registers: &mut Registers, operands: &Operands, mask: Mask) {
         K::run(registers, operands, mask);
     }
-    // SAFETY: `compile` returns this function only where the processor has both features.
+    // SAFETY: `compile_as` returns this function only where the processor has both features.
     unsafe { copy::<K>(registers, operands, mask) }
 }

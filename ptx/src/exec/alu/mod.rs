@@ -29,12 +29,18 @@ mod shape;
 mod types;
 
 use super::lane::{LaneFn, LaneStep, Operands};
-use crate::{ir::Op, num::convert::Cvt};
+use crate::{ir::Op, num::convert::Cvt, syntax::print_op};
 
 /// An instruction that is not executed.
 #[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{0} is not executed")]
-pub struct Unsupported(pub String);
+pub enum Unsupported {
+    /// Not in PTX with these types and modifiers, or not executed by this crate.
+    #[error("`{0}` is not executed")]
+    Opcode(String),
+    /// Operands that are no rows of the kinds that the signature asks for.
+    #[error("`{0}` has operands that do not fit it")]
+    Operands(String),
+}
 
 /// A function and what it has to be told.
 #[derive(Clone, Copy)]
@@ -57,9 +63,12 @@ impl From<LaneFn> for Lowered {
 
 /// Finds the function that runs `op` on each lane.
 pub fn lower(op: &Op, operands: Operands) -> Result<LaneStep, Unsupported> {
-    let refusal = || Unsupported(format!("{op:?}"));
-    let found = if shape::fits(op, &operands) { find(op, &operands) } else { None };
-    let lowered = found.ok_or_else(refusal)?;
+    if !shape::fits(op, &operands) {
+        return Err(Unsupported::Operands(print_op(op)));
+    }
+    let Some(lowered) = find(op, &operands) else {
+        return Err(Unsupported::Opcode(print_op(op)));
+    };
     Ok(LaneStep { run: lowered.run, operands: Operands { payload: lowered.payload, ..operands } })
 }
 
