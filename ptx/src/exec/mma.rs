@@ -8,6 +8,8 @@
 //! # Source
 //! PTX ISA, "Matrix fragments for mma" of each shape; one rule covers those that are executed.
 
+use smallvec::SmallVec;
+
 use super::{
     cta::Cta,
     program::{MmaStep, MmaTypes, Slots},
@@ -16,7 +18,7 @@ use super::{
 };
 use crate::{
     ir::Scalar,
-    num::mma::Dot,
+    num::mma::{Dot, Vector},
 };
 
 /// Most products of one output element.
@@ -84,23 +86,22 @@ impl Cta<'_> {
         let registers = &self.warps[at.warp].registers;
         let (m, n, k) = (usize::from(step.m), usize::from(step.n), usize::from(step.k));
         let MmaTypes { d, a, b, c } = step.types;
-        let halves = m / 8;
         let dot = Dot::new(self.context.request.options.mma, d, a, b, c, step.satfinite);
-        let mut columns = [[0; MOST_K]; 8];
-        for (column, values) in columns.iter_mut().enumerate().take(n) {
-            for (at, value) in values.iter_mut().enumerate().take(k) {
-                *value = read(registers, &step.b, factor(column, at, b.bits(), 1), b.bits());
-            }
-        }
-        let mut results = [[0u64; LANES]; 4];
-        for row in 0..m {
+        let line = |slots: &Slots, index: usize, ty: Scalar, halves: usize| {
             let mut values = [0; MOST_K];
             for (at, value) in values.iter_mut().enumerate().take(k) {
-                *value = read(registers, &step.a, factor(row, at, a.bits(), halves), a.bits());
+                *value = read(registers, slots, factor(index, at, ty.bits(), halves), ty.bits());
             }
-            for (column, other) in columns.iter().enumerate().take(n) {
+            values
+        };
+        let columns: SmallVec<[Vector; 8]> =
+            (0..n).map(|column| dot.load_b(&line(&step.b, column, b, 1)[..k])).collect();
+        let mut results = [[0u64; LANES]; 4];
+        for row in 0..m {
+            let values = dot.load_a(&line(&step.a, row, a, m / 8)[..k]);
+            for (column, other) in columns.iter().enumerate() {
                 let start = read(registers, &step.c, sum(row, column, c.bits()), c.bits());
-                let value = dot.run(&values[..k], &other[..k], start);
+                let value = dot.multiply(&values, other, start);
                 let cell = sum(row, column, d.bits());
                 results[cell.register][cell.lane] |= value << cell.shift;
             }

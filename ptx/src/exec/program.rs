@@ -20,6 +20,7 @@ use crate::ir::{
     Atomic, Barrier, Instruction, Mbarrier, Module, Ordering, Redux, Scalar, Shuffle, Space,
     Special, Vote,
 };
+use crate::num::mma::{Core, MmaModel};
 
 /// A kernel, decoded.
 #[derive(Debug)]
@@ -290,6 +291,12 @@ impl Program {
     /// The module it was decoded from.
     pub fn module(&self) -> &Module {
         &self.module
+    }
+
+    /// What `mma.sync` computes on the architecture the kernel was compiled for, where a published
+    /// model is known.
+    pub fn hardware_mma(&self) -> Option<MmaModel> {
+        Core::of_sm(self.module.target.sm).map(MmaModel::Hardware)
     }
 
     /// Parameters in order, with their places in the parameter block.
