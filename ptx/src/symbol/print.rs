@@ -218,7 +218,8 @@ pub fn outline(graph: &Graph, root: NodeId, names: Names<'_>, most: usize) -> St
         };
         rows.push((own + &text, met));
     }
-    let width = rows.iter().map(|(left, _)| left.chars().count()).max().unwrap_or(0);
+    let told = rows.iter().filter(|(_, right)| !right.is_empty());
+    let width = told.map(|(left, _)| left.chars().count()).max().unwrap_or(0);
     let mut out = String::new();
     for (left, right) in rows {
         let line = if right.is_empty() { left } else { format!("{left:width$}  {right}") };
