@@ -1,4 +1,4 @@
-//! The native library: three C functions, text in and text out.
+//! The native library: a few C functions, text in and text out.
 //!
 //! # Idea
 //! A plain C ABI over text serves every CPython, the free-threaded ones too, for which there is no
@@ -6,8 +6,10 @@
 //! the host's process; [`guard`] sees to that.
 //! # Who owns, who fails
 //! The caller owns the inputs and the reply; the reply's buffers are ours until
-//! [`bitstable_free`]. The library exports these three functions and nothing else.
+//! [`bitstable_free`]. The library exports the functions here and in [`emulation`], and nothing
+//! else.
 
+mod emulation;
 mod guard;
 #[cfg(test)]
 mod tests;
@@ -22,12 +24,12 @@ use bitstable_passes::{
 };
 use guard::Outcome;
 
-/// What became of a module.
+/// What became of a call.
 #[derive(Clone, Copy)]
 #[repr(u32)]
 enum Status {
-    /// It was rewritten.
-    Rewritten = 0,
+    /// What was asked for was done.
+    Done = 0,
     /// It was refused: the input's doing.
     Refused = 1,
     /// We failed.
@@ -84,19 +86,14 @@ pub unsafe extern "C" fn bitstable_rewrite(
         (None, _) => not_utf8("the module"),
         (_, None) => not_utf8("the pipeline"),
     };
-    let (text, text_len) = leak(answer.text);
-    let (report, report_len) = leak(answer.report);
-    let status = answer.status as u32;
-    if !out.is_null() {
-        // SAFETY: the caller's.
-        unsafe { out.write(Reply { status, reserved: 0, text, text_len, report, report_len }) }
-    }
+    // SAFETY: the caller's.
+    unsafe { answer.send(out) }
 }
 
 /// Frees the buffers of a reply and forgets them, so that freeing twice is harmless.
 ///
 /// # Safety
-/// `reply` must be null, or a reply that [`bitstable_rewrite`] filled.
+/// `reply` must be null, or a reply that a function of this library filled.
 #[unsafe(no_mangle)]
 pub unsafe extern "C" fn bitstable_free(reply: *mut Reply) {
     // SAFETY: the caller's.
@@ -110,17 +107,34 @@ pub unsafe extern "C" fn bitstable_free(reply: *mut Reply) {
     (reply.report, reply.report_len) = (std::ptr::null_mut(), 0);
 }
 
+impl Answer {
+    /// It was not done, and why.
+    fn failed(status: Status, diagnostics: &Diagnostics) -> Answer {
+        Answer { status, text: String::new(), report: json(diagnostics) }
+    }
+
+    /// Hands it to the caller.
+    ///
+    /// # Safety
+    /// `out` must be null, or valid for writing.
+    unsafe fn send(self, out: *mut Reply) {
+        if out.is_null() {
+            return;
+        }
+        let (text, text_len) = leak(self.text);
+        let (report, report_len) = leak(self.report);
+        let status = self.status as u32;
+        // SAFETY: the caller's.
+        unsafe { out.write(Reply { status, reserved: 0, text, text_len, report, report_len }) }
+    }
+}
+
 fn answer(module: &str, pipeline: &str) -> Answer {
-    let failed = |status, diagnostics: Diagnostics| Answer {
-        status,
-        text: String::new(),
-        report: json(&diagnostics),
-    };
     // The thread that does the work may never return, so it owns what it reads.
     let (module, pipeline) = (module.to_owned(), pipeline.to_owned());
     match guard::run(move || rewrite(&module, &pipeline)) {
         Outcome::Done(Ok(rewritten)) => Answer {
-            status: Status::Rewritten,
+            status: Status::Done,
             text: rewritten.text,
             report: json(&rewritten.report),
         },
@@ -129,22 +143,23 @@ fn answer(module: &str, pipeline: &str) -> Answer {
                 Failure::Refused(_) => Status::Refused,
                 Failure::Bug(..) => Status::Bug,
             };
-            failed(status, Diagnostics::from(&failure))
+            Answer::failed(status, &Diagnostics::from(&failure))
         }
-        Outcome::Failed(how) => failed(Status::Bug, Diagnostics::fault(how, Place::default())),
+        Outcome::Failed(how) => {
+            Answer::failed(Status::Bug, &Diagnostics::fault(how, Place::default()))
+        }
     }
 }
 
 fn not_utf8(what: &str) -> Answer {
-    let diagnostic = Diagnostic {
-        severity: "error",
-        message: format!("{what} is not UTF-8"),
-        at: Place::default(),
-        notes: Vec::new(),
-        help: None,
-    };
-    let report = json(&Diagnostics { diagnostics: vec![diagnostic] });
-    Answer { status: Status::Refused, text: String::new(), report }
+    refused(format!("{what} is not UTF-8"), None)
+}
+
+/// The input's doing, at no place in a kernel's source.
+fn refused(message: String, help: Option<&str>) -> Answer {
+    let (at, notes, help) = (Place::default(), Vec::new(), help.map(str::to_owned));
+    let diagnostic = Diagnostic { severity: "error", message, at, notes, help };
+    Answer::failed(Status::Refused, &Diagnostics { diagnostics: vec![diagnostic] })
 }
 
 fn json(value: &impl serde::Serialize) -> String {

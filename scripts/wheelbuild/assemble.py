@@ -59,9 +59,14 @@ class Inputs:
         """Where the patches for this version of Triton are."""
         return self.root / "triton-patches" / TRITON_VERSION
 
+    @property
+    def package(self) -> Path:
+        """Where the Python files that we add are."""
+        return self.root / "python" / "triton" / "bitstable"
+
     def python_files(self) -> list[Path]:
-        """The Python files that we add."""
-        return sorted((self.root / "python" / "triton" / "bitstable").glob("*.py"))
+        """The Python files that we add, those of sub-packages too."""
+        return sorted(self.package.rglob("*.py"))
 
     def fingerprint(self) -> str:
         """A hash of every input, and of this builder."""
@@ -128,7 +133,8 @@ def _contents(inputs: Inputs, base: zipfile.ZipFile, raw: io.BufferedReader) -> 
             contents.entries[name] = archive.from_base(entry, raw, name)
             contents.record[name] = record[entry.filename]
     for path in inputs.python_files():
-        contents.add(f"{_PACKAGE}/{path.name}", path.read_bytes())
+        name = path.relative_to(inputs.package).as_posix()
+        contents.add(f"{_PACKAGE}/{name}", path.read_bytes())
     contents.add(f"{_PACKAGE}/_version.py", _version_module(inputs))
     contents.add(f"{_PACKAGE}/libbitstable.so", inputs.library.read_bytes(), 0o755)
     contents.add(f"{info}/licenses/LICENSE.bitstable", (inputs.root / "LICENSE").read_bytes())

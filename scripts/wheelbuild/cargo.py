@@ -11,7 +11,10 @@ from pathlib import Path
 from wheelbuild.errors import BuildError
 from wheelbuild.progress import Step, run
 
-EXPORTS = {"bitstable_free", "bitstable_rewrite", "bitstable_version"}
+EXPORTS = {
+    *("bitstable_free", "bitstable_rewrite", "bitstable_version"),
+    *("bitstable_ptx_load", "bitstable_ptx_launch", "bitstable_ptx_unload"),
+}
 # Everything else is linked in: the wheel must load where no LLVM is installed. The C++ runtime is
 # everywhere where Triton's own library loads.
 SYSTEM_LIBRARIES = re.compile(

@@ -83,6 +83,9 @@ def test_only_what_the_patches_say_differs_from_tritons_wheel(archive, made):
     assert all(name.startswith("triton/bitstable/") for name in added - {
         f"{old_info}/licenses/LICENSE.bitstable"})  # fmt: skip
     assert "triton/bitstable/libbitstable.so" in added
+    assert "triton/bitstable/emulation/__init__.py" in added
+    for path in made.python_files():
+        assert f"triton/bitstable/{path.relative_to(made.package).as_posix()}" in added
 
 
 def test_metadata(archive, made):

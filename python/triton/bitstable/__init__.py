@@ -3,7 +3,8 @@
 # Idea
 A reduction that says `order="inner_tree"` folds one canonical tree, whatever the layout, the warp
 count or the target. The front end tags it (`frontend`), the compiler's stages hand it to a native
-library that lowers it (`stages`, `text`, `_native`), and everything else is Triton's.
+library that lowers it (`stages`, `text`, `_native`), and everything else is Triton's. `emulate`
+runs kernels without a GPU, to the bit (`emulation`).
 
 # Invariants
 - **B1** Importing this package imports neither Triton nor the native library: `triton/__init__.py`
@@ -14,9 +15,11 @@ library that lowers it (`stages`, `text`, `_native`), and everything else is Tri
 B1: `tests/python/test_frontend_import.py`. B2: `stages`, and `tests/python/test_frontend_stock.py`.
 """
 
+from typing import Any
+
 from triton.bitstable._version import TRITON_VERSION, __version__
 
-__all__ = ["TRITON_VERSION", "__version__", "native_version"]
+__all__ = ["TRITON_VERSION", "EmulationError", "__version__", "emulate", "native_version"]
 
 
 def native_version() -> str:
@@ -24,3 +27,11 @@ def native_version() -> str:
     from triton.bitstable import _native
 
     return _native.library().version
+
+
+def __getattr__(name: str) -> Any:
+    if name in ("emulate", "EmulationError"):  # they need Triton, which may not be there yet
+        from triton.bitstable import emulation
+
+        return getattr(emulation, name)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

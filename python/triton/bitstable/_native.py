@@ -2,13 +2,13 @@
 
 # Idea
 `libbitstable.so` speaks a plain C ABI over text, so that one build serves every CPython, the
-free-threaded ones too (which have no stable ABI). It is loaded at the first pinned reduction, not
-at import.
+free-threaded ones too (which have no stable ABI). It is loaded at the first pinned reduction, or
+the first emulated launch, not at import.
 
 # Who owns, who fails
-The library owns the reply's buffers; [`Library.rewrite`] copies them and frees the reply before it
-returns. A panic or an abort inside is a reply with status 2, never a signal. A library that does
-not load is a [`NativeLibraryError`] that says what to do.
+The library owns the reply's buffers; each call copies them and frees the reply before it returns.
+A panic or an abort inside is a reply with status 2, never a signal. A library that does not load is
+a [`NativeLibraryError`] that says what to do.
 """
 
 from __future__ import annotations
@@ -25,12 +25,14 @@ from triton.bitstable._version import __version__
 from triton.bitstable.errors import (
     PLEASE_REPORT,
     Diagnostic,
+    EmulationError,
     NativeLibraryError,
     ReductionOrderError,
 )
 
 LIBRARY_PATH = Path(__file__).with_name("libbitstable.so")
-REWRITTEN, REFUSED, BUG = range(3)
+DONE, REFUSED, BUG = range(3)
+_BUFFER = (ctypes.c_char_p, ctypes.c_size_t)
 
 
 class _Reply(ctypes.Structure):
@@ -51,16 +53,18 @@ class Library:
         try:
             _check_whole(path)
             handle = ctypes.CDLL(str(path))
-            self._rewrite = handle.bitstable_rewrite
-            self._free = handle.bitstable_free
+            reply = ctypes.POINTER(_Reply)
+            self._rewrite = _function(handle.bitstable_rewrite, *_BUFFER, *_BUFFER, reply)
+            self._free = _function(handle.bitstable_free, reply)
+            cancel = ctypes.POINTER(ctypes.c_uint8)
+            self._ptx_load = _function(handle.bitstable_ptx_load, *_BUFFER, *_BUFFER, reply)
+            self._ptx_launch = _function(
+                handle.bitstable_ptx_launch, ctypes.c_uint64, *_BUFFER, *_BUFFER, cancel, reply
+            )
+            self._ptx_unload = _function(handle.bitstable_ptx_unload, ctypes.c_uint64)
             version = handle.bitstable_version
         except (OSError, AttributeError) as error:
             raise NativeLibraryError(_load_failure(path, error)) from error
-        buffer = (ctypes.c_char_p, ctypes.c_size_t)
-        self._rewrite.argtypes = (*buffer, *buffer, ctypes.POINTER(_Reply))
-        self._rewrite.restype = None
-        self._free.argtypes = (ctypes.POINTER(_Reply),)
-        self._free.restype = None
         version.argtypes = ()
         version.restype = ctypes.c_char_p
         self.version: str = version().decode()
@@ -74,17 +78,59 @@ class Library:
         Raises `ReductionOrderError` when the library refuses, or fails.
         """
         passes = pipeline.encode()
-        reply = _Reply()
-        self._rewrite(module, len(module), passes, len(passes), ctypes.byref(reply))
-        try:
-            status = reply.status
-            text = ctypes.string_at(reply.text, reply.text_len) if reply.text else b""
-            report = ctypes.string_at(reply.report, reply.report_len) if reply.report else b""
-        finally:
-            self._free(ctypes.byref(reply))
-        if status == REWRITTEN:
+        status, text, report = self._call(self._rewrite, module, len(module), passes, len(passes))
+        if status == DONE:
             return text, json.loads(report)
         raise _error(status, report)
+
+    def ptx_load(self, ptx: bytes, options: dict[str, Any]) -> dict[str, Any]:
+        """Parse and decode PTX: its `handle`, its `params`, and `param_bytes` of them all.
+
+        Raises `EmulationError` when something in it is not understood.
+        """
+        told = json.dumps(options).encode()
+        return self._emulate("load", self._ptx_load, ptx, len(ptx), told, len(told))
+
+    def ptx_launch(
+        self, handle: int, request: dict[str, Any], params: bytes, cancel: ctypes.c_uint8
+    ) -> dict[str, Any]:
+        """Run a launch to its end, or until another thread makes `cancel` other than 0.
+
+        The buffers that `request` lists must live, and stay where they are, until it returns.
+        """
+        told = json.dumps(request).encode()
+        inputs = (handle, told, len(told), params, len(params), ctypes.byref(cancel))
+        return self._emulate("launch", self._ptx_launch, *inputs)
+
+    def ptx_unload(self, handle: int) -> None:
+        """Free what `ptx_load` made; a launch of it that still runs is not disturbed."""
+        self._ptx_unload(handle)
+
+    def _emulate(self, what: str, function: Any, *inputs: Any) -> dict[str, Any]:
+        status, text, report = self._call(function, *inputs)
+        if status == DONE:
+            return json.loads(text)
+        diagnostics, bug = _diagnostics(status, report)
+        head = f"bitstable failed to {what} a kernel" if bug else f"cannot {what} a kernel"
+        raise EmulationError("\n".join([f"{head}:", *(d.render() for d in diagnostics)]))
+
+    def _call(self, function: Any, *inputs: Any) -> tuple[int, bytes, bytes]:
+        """Status, text and report, as bytes of our own."""
+        reply = _Reply()
+        function(*inputs, ctypes.byref(reply))
+        try:
+            text = ctypes.string_at(reply.text, reply.text_len) if reply.text else b""
+            report = ctypes.string_at(reply.report, reply.report_len) if reply.report else b""
+            return reply.status, text, report
+        finally:
+            self._free(ctypes.byref(reply))
+
+
+def _function(function: Any, *arguments: Any) -> Any:
+    """Declare a function of the library; none returns anything but through its reply."""
+    function.argtypes = arguments
+    function.restype = None
+    return function
 
 
 # Of an ELF header, 64 bits: where the section table is, how large an entry, and how many.
@@ -113,6 +159,12 @@ def _load_failure(path: Path, reason: object) -> str:
 
 
 def _error(status: int, report: bytes) -> ReductionOrderError:
+    diagnostics, bug = _diagnostics(status, report)
+    return ReductionOrderError(diagnostics, bug=bug)
+
+
+def _diagnostics(status: int, report: bytes) -> tuple[list[Diagnostic], bool]:
+    """What a failed call said, and whether the failure is the library's."""
     try:
         entries = json.loads(report)["diagnostics"]
         diagnostics = [Diagnostic.from_json(entry) for entry in entries]
@@ -123,7 +175,7 @@ def _error(status: int, report: bytes) -> ReductionOrderError:
     if not diagnostics:
         diagnostics = [Diagnostic(f"status {status} without a reason", help=PLEASE_REPORT)]
         status = BUG
-    return ReductionOrderError(diagnostics, bug=status != REFUSED)
+    return diagnostics, status != REFUSED
 
 
 _lock = threading.Lock()

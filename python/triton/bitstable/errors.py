@@ -1,4 +1,4 @@
-"""The errors a pinned reduction can raise, and whose fault each one is."""
+"""The errors that this package raises, and whose fault each one is."""
 
 from __future__ import annotations
 
@@ -78,3 +78,17 @@ class ReductionOrderError(CompilationError):
 
     def __reduce__(self) -> tuple[Any, ...]:
         return type(self), (self.diagnostics, self.bug)
+
+
+class EmulationError(RuntimeError):
+    """A launch on the emulated driver that was refused, or in which the executor found errors.
+
+    `reports` holds what was found (`triton.bitstable.emulation.Report`); a refusal has none.
+    """
+
+    def __init__(self, message: str, reports: Sequence[Any] = ()) -> None:
+        self.reports = tuple(reports)
+        super().__init__(message)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.args[0], self.reports)
