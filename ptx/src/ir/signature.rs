@@ -10,7 +10,7 @@
 //! - **S2** A register is as wide as its position's type, except in `ld`, `st` and `cvt`, where it
 //!   may be wider ([`Width::AtLeast`]).
 //! # Held by
-//! S1, S2: [`Signature::roles`]; `ptx/tests/alu_signature.rs` feeds it texts that break each.
+//! S1, S2: [`Signature::roles`]; `ptx/tests/alu/signature.rs` feeds it texts that break each.
 //! # Not here
 //! Whether an opcode takes a type at all: the executor refuses what it does not run.
 
@@ -372,7 +372,7 @@ pub fn signature(op: &Op) -> Signature {
         }
         Op::Movmatrix => uniform(B32, 1),
         Op::Mma { m, n, k, d, a, b, c, .. } => {
-            let (m, n, k) = (u32::from(m), u32::from(n), u32::from(k));
+            let (m, n, k) = (u64::from(m), u64::from(n), u64::from(k));
             // m8n8k4 on f16 is four products, one for each eight lanes.
             let quads = if (m, n, k, a) == (8, 8, 4, F16) { 4 } else { 1 };
             smallvec![
@@ -481,20 +481,20 @@ fn mbarrier(op: Mbarrier) -> Places {
 
 /// What a lane holds of a matrix of `count` elements: `f64`, `f32` and `s32` one a register,
 /// narrower ones packed to 32 bits.
-fn fragment(ty: Scalar, count: u32) -> Data {
+fn fragment(ty: Scalar, count: u64) -> Data {
     let (holder, bits) = match ty.bits() {
         64 => (ty, 64),
         32 => (ty, 32),
         narrower => (Scalar::B32, narrower),
     };
-    vector(holder, count * bits / (WARP * holder.bits()))
+    vector(holder, count * u64::from(bits) / (WARP * u64::from(holder.bits())))
 }
-const WARP: u32 = 32;
+const WARP: u64 = 32;
 
 /// The registers of `ldmatrix` and `stmatrix`: one a matrix, two where it has 16 rows of 16 bytes.
 fn tiles(number: u8, shape: &str) -> Data {
     let each = if shape == "m16n16" { 2 } else { 1 };
-    vector(Scalar::B32, u32::from(number) * each)
+    vector(Scalar::B32, u64::from(number) * each)
 }
 
 /// A cache policy may come last where the text has the `L2::cache_hint` modifier.
@@ -534,7 +534,7 @@ fn optional(place: Place) -> Place {
 fn one(ty: Scalar) -> Data {
     Data { ty, shape: Shape::One, width: Width::Exact }
 }
-fn vector(ty: Scalar, length: u32) -> Data {
+fn vector(ty: Scalar, length: u64) -> Data {
     // Longer than any instruction's: cut short, and then nothing fits it.
     let length = u8::try_from(length).unwrap_or(u8::MAX);
     Data { ty, shape: Shape::Vector(length), width: Width::Exact }

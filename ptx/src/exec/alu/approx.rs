@@ -4,7 +4,7 @@
 //! [`num::approx`](crate::num::approx) has the functions. Those on `f32` that kernels live on have a
 //! loop with and one without `.ftz`; the others ask the payload.
 //! # Held by
-//! `ptx/tests/alu_float.rs`; `ptx/tests/alu_table.rs` for what is refused.
+//! `ptx/tests/alu/float.rs`; `ptx/tests/alu/table.rs` for what is refused.
 
 use super::{
     Lowered,

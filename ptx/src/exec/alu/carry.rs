@@ -5,7 +5,7 @@
 //! # Invariants
 //! - **C1** The carry of a lane outside the mask stays.
 //! # Held by
-//! `ptx/tests/alu_integer.rs`: chains of two limbs against the arithmetic of twice the width.
+//! `ptx/tests/alu/integer.rs`: chains of two limbs against the arithmetic of twice the width.
 
 use super::{
     Lowered,

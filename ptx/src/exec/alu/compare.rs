@@ -6,7 +6,7 @@
 //! # Invariants
 //! - **C1** `p = join(t, c)` and `q = join(!t, c)`: the comparison is negated, not the joined value.
 //! # Held by
-//! `ptx/tests/alu_compare.rs`.
+//! `ptx/tests/alu/compare.rs`.
 //! # Not here
 //! Negated predicate operands: decoding gives them rows of their own.
 

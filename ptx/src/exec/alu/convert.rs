@@ -7,7 +7,7 @@
 //! - **V1** Registers may be wider than the types: a source gives its low bits, and a result is
 //!   extended to the declared width, by its sign where the type is signed.
 //! # Held by
-//! `ptx/tests/alu_convert.rs`.
+//! `ptx/tests/alu/convert.rs`.
 
 use strum::IntoEnumIterator;
 

@@ -3,7 +3,7 @@
 //! # Idea
 //! [`num::int::bits`](crate::num::int::bits) in each lane, with types and modes as constants.
 //! # Held by
-//! `ptx/tests/alu_integer.rs`.
+//! `ptx/tests/alu/integer.rs`.
 
 use super::{
     Lowered,

@@ -5,7 +5,7 @@
 //! may hold two ([`Pack`]), and the mode is a constant for the common ones, so that the loop is
 //! branch-free; for all others it is the payload.
 //! # Held by
-//! `ptx/tests/alu_float.rs`, lane by lane against the host and against `num::float`.
+//! `ptx/tests/alu/float.rs`, lane by lane against the host and against `num::float`.
 //! # Not here
 //! Which modifiers a type takes (`mode`); the approximations' values (`num::approx`).
 

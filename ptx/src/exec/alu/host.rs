@@ -7,7 +7,7 @@
 //! # Invariants
 //! - **H1** The copy for AVX2 and FMA is handed out only after the processor was asked.
 //! # Held by
-//! H1: [`compile_as`] alone names it. Equal results: `ptx/tests/alu_float.rs` runs on what is there.
+//! H1: [`compile_as`] alone names it. Equal results: `ptx/tests/alu/float.rs` runs on what is there.
 
 use crate::exec::{
     lane::{LaneFn, Operands},

@@ -4,7 +4,7 @@
 //! [`num::int`](crate::num::int) computes on one pattern, given operation and type; here both are
 //! constants. What is in none of the lists below, PTX does not have.
 //! # Held by
-//! `ptx/tests/alu_integer.rs`; `ptx/tests/alu_table.rs` for the lists.
+//! `ptx/tests/alu/integer.rs`; `ptx/tests/alu/table.rs` for the lists.
 //! # Not here
 //! Bit fields and permutations (`field`), carries (`carry`).
 

@@ -10,7 +10,7 @@
 //! - **U2** A [`LaneStep`] never indexes past its operands: their number and kinds were checked
 //!   against the [`Signature`](crate::ir::Signature).
 //! # Held by
-//! `ptx/tests/alu_table.rs`: every opcode with every type.
+//! `ptx/tests/alu/table.rs`: every opcode with every type.
 //! # Not here
 //! What an operation computes on one value (`num`); memory, warps and control (`exec::step`).
 
@@ -74,10 +74,10 @@ pub fn lower(op: &Op, operands: Operands) -> Result<LaneStep, Unsupported> {
 
 fn find(op: &Op, operands: &Operands) -> Option<Lowered> {
     match *op {
-        Op::Mov { ty } => Some(moves::mov(ty, operands)),
+        Op::Mov { ty } => moves::mov(ty, operands),
         Op::Cvta { to, space, ty } => moves::cvta(to, space, ty),
         Op::Isspacep { space } => moves::isspacep(space),
-        Op::Selp { ty } => moves::selp(ty),
+        Op::Selp { ty } => moves::selp(ty).map(Lowered::from),
         Op::Slct { ty, by, ftz } => moves::slct(ty, by, ftz),
         Op::Prmt { ref mode } => field::prmt(mode.as_deref()).map(Lowered::from),
         Op::Cvt { to, from, round, int_round, ftz, sat, relu, satfinite } => {

@@ -7,7 +7,7 @@
 //! - **D1** `decode(encode(m))` means what `m` means, for every mode that a table permits. No
 //!   rounding named is rounding to nearest.
 //! # Held by
-//! `ptx/tests/alu_table.rs`, which walks all modes of all types.
+//! `ptx/tests/alu/table.rs`, which walks all modes of all types.
 
 use crate::ir::{FloatMode, Round, Scalar};
 

@@ -6,11 +6,12 @@
 //! # Invariants
 //! - **V1** The first piece of `{a, b, …}` is the least significant.
 //! # Held by
-//! `ptx/tests/alu_moves.rs`.
+//! `ptx/tests/alu/moves.rs`.
 
 use super::{
     Lowered,
     rows::{Row, Value, lanes, map},
+    types::by_type,
 };
 use crate::{
     exec::{
@@ -22,8 +23,20 @@ use crate::{
     num::float::{F32, Float},
 };
 
+/// [`by_type`] for what `mov`, `selp` and `slct` move: bits, integers and floats that are not packed.
+macro_rules! movable {
+    ($ty:expr, $T:ident => $body:expr) => {
+        by_type!($ty;
+            B16 | U16 | S16 | B32 | U32 | S32 | F32 => u32, B64 | U64 | S64 | F64 => u64;
+            _TY: $T => $body)
+    };
+}
+
 /// `mov`.
-pub(super) fn mov(ty: Scalar, operands: &Operands) -> Lowered {
+pub(super) fn mov(ty: Scalar, operands: &Operands) -> Option<Lowered> {
+    if movable!(ty, T => size_of::<T>()).is_none() && !matches!(ty, Scalar::Pred | Scalar::B128) {
+        return None;
+    }
     let run: LaneFn = match (operands.dst.as_slice(), operands.src.as_slice()) {
         ([Slot::Flag(_)], [_]) => lanes!(|a: bool| -> bool { a }),
         ([Slot::Word(_)], [_]) => lanes!(|a: u32| -> u32 { a }),
@@ -39,7 +52,7 @@ pub(super) fn mov(ty: Scalar, operands: &Operands) -> Lowered {
         ([_, _], [Slot::Wide(_)]) => halves_of_wide,
         _ => repack,
     };
-    Lowered::with(run, u64::from(ty.bits()))
+    Some(Lowered::with(run, u64::from(ty.bits())))
 }
 
 fn halves_of_word(registers: &mut Registers, operands: &Operands, mask: Mask) {
@@ -123,31 +136,19 @@ pub(super) fn isspacep(space: Space) -> Option<Lowered> {
 }
 
 /// `selp`.
-pub(super) fn selp(ty: Scalar) -> Option<Lowered> {
-    let run = match ty.bits() {
-        16 | 32 => lanes!(|a: u32, b: u32, c: bool| -> u32 { if c { a } else { b } }),
-        64 => lanes!(|a: u64, b: u64, c: bool| -> u64 { if c { a } else { b } }),
-        _ => return None,
-    };
-    Some(run.into())
+pub(super) fn selp(ty: Scalar) -> Option<LaneFn> {
+    movable!(ty, T => lanes!(|a: T, b: T, c: bool| -> T { if c { a } else { b } }))
 }
 
 /// `slct`: the first where the third is not negative; a NaN takes the second.
 pub(super) fn slct(ty: Scalar, by: Scalar, ftz: bool) -> Option<Lowered> {
-    let run = match (ty.bits(), by) {
-        (16 | 32, Scalar::S32) => {
-            lanes!(|a: u32, b: u32, c: u32| -> u32 { if c as i32 >= 0 { a } else { b } })
-        }
-        (64, Scalar::S32) => {
-            lanes!(|a: u64, b: u64, c: u32| -> u64 { if c as i32 >= 0 { a } else { b } })
-        }
-        (16 | 32, Scalar::F32) => lanes!(payload => |a: u32, b: u32, c: u32| -> u32 {
+    let run = match (by, ftz) {
+        (Scalar::S32, false) => movable!(ty, T =>
+            lanes!(|a: T, b: T, c: u32| -> T { if c as i32 >= 0 { a } else { b } })),
+        (Scalar::F32, _) => movable!(ty, T => lanes!(payload => |a: T, b: T, c: u32| -> T {
             if F32::compare(Compare::Ge, c, 0, payload != 0) { a } else { b }
-        }),
-        (64, Scalar::F32) => lanes!(payload => |a: u64, b: u64, c: u32| -> u64 {
-            if F32::compare(Compare::Ge, c, 0, payload != 0) { a } else { b }
-        }),
-        _ => return None,
+        })),
+        _ => None,
     };
-    Some(Lowered::with(run, u64::from(ftz)))
+    Some(Lowered::with(run?, u64::from(ftz)))
 }

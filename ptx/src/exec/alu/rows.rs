@@ -9,7 +9,7 @@
 //! - **L3** A [`Value`] narrower than its row is masked on reading and zero-extended on writing
 //!   (R1 of the registers).
 //! # Held by
-//! `ptx/tests/alu_lanes.rs`, in place and with mixed masks.
+//! `ptx/tests/alu/machine.rs`, in place and with mixed masks.
 
 #[cfg(doc)]
 use crate::exec::lane::LaneFn;

@@ -4,7 +4,7 @@
 //! Lane functions index their operands without asking. So their number and kinds are compared with
 //! the [`Signature`](crate::ir::Signature) once, when a step is made.
 //! # Held by
-//! `ptx/tests/alu_table.rs`, which leaves operands out and swaps their kinds.
+//! `ptx/tests/alu/table.rs`, which leaves operands out and swaps their kinds.
 
 use crate::{
     exec::{lane::Operands, registers::Slot},
