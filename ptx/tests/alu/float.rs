@@ -178,7 +178,8 @@ fn check_numbers(op: &Op, ty: Scalar, mode: &FloatMode) {
 
 #[test]
 fn narrow_operands_are_widened_exactly() {
-    let widenings: [(Scalar, fn(u16) -> u32); 2] =
+    type Widening = fn(u16) -> u32;
+    let widenings: [(Scalar, Widening); 2] =
         [(Scalar::F16, f16_to_f32), (Scalar::BF16, bf16_to_f32)];
     for (from, widen) in widenings {
         let mixed = |op, fused| Op::FmaMixed { op, fused, from, mode: RN };

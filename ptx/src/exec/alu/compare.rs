@@ -14,7 +14,7 @@ use std::marker::PhantomData;
 
 use super::{
     Lowered,
-    host::{Kernel, compile},
+    host::{Kernel, compile, plain},
     rows::{Value, gather, lanes, map},
     types::{bits, by_type, by_value, integers},
 };
@@ -68,12 +68,16 @@ impl Join {
 
 /// What a comparison's truth is written as.
 trait Outcome {
+    fn compile<K: Kernel>() -> LaneFn;
     fn write(registers: &mut Registers, operands: &Operands, mask: Mask, holds: Mask);
 }
 
 /// `setp`: a predicate and, for `p|q`, the one of the opposite comparison.
 struct Predicates;
 impl Outcome for Predicates {
+    fn compile<K: Kernel>() -> LaneFn {
+        compile::<K>()
+    }
     #[inline(always)]
     fn write(registers: &mut Registers, operands: &Operands, mask: Mask, holds: Mask) {
         let join = Join(operands.payload);
@@ -90,6 +94,9 @@ impl Outcome for Predicates {
 /// `set`: the payload's pattern, or zero.
 struct Pattern;
 impl Outcome for Pattern {
+    fn compile<K: Kernel>() -> LaneFn {
+        plain::<K>()
+    }
     fn write(registers: &mut Registers, operands: &Operands, mask: Mask, holds: Mask) {
         let join = Join(operands.payload);
         let holds = join.apply(holds, registers, operands);
@@ -115,7 +122,7 @@ macro_rules! relation {
                 O::write(registers, operands, mask, holds);
             }
         }
-        compile::<Relation<$O>>()
+        <$O>::compile::<Relation<$O>>()
     }};
 }
 

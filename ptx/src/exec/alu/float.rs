@@ -2,8 +2,8 @@
 //!
 //! # Idea
 //! [`num::float`](crate::num::float) computes on one pattern with a [`FloatMode`]. Here a pattern
-//! may hold two ([`Pack`]), and the mode is a constant for the common ones, so that the loop is
-//! branch-free; for all others it is the payload.
+//! may hold two ([`Pack`]), and the mode is a constant for the common ones, so that the loop has no
+//! branch; for all others it is the payload.
 //! # Held by
 //! `ptx/tests/alu/float.rs`, lane by lane against the host and against `num::float`.
 //! # Not here
@@ -13,7 +13,7 @@ use std::marker::PhantomData;
 
 use super::{
     Lowered, approx,
-    host::{Kernel, compile, compile_as},
+    host::{Kernel, compile, compile_as, plain},
     mode,
     rows::{Value, lanes},
     types::by_type,
@@ -184,23 +184,47 @@ impl<P: Pack, O: Operation<N>, M: Modifiers, const N: usize> Kernel for Arithmet
     }
 }
 
-/// The function of an operation, with a constant mode where that is common.
+/// The function of an operation: without modifiers, or for any.
 fn of_mode<P: Pack, O: Operation<N>, const N: usize>(payload: u64) -> LaneFn {
     match payload {
         0 => compile::<Arithmetic<P, O, Fixed<0>, N>>(),
-        mode::FTZ => compile::<Arithmetic<P, O, Fixed<{ mode::FTZ }>, N>>(),
-        mode::NAN => compile::<Arithmetic<P, O, Fixed<{ mode::NAN }>, N>>(),
-        mode::FTZ_NAN => compile::<Arithmetic<P, O, Fixed<{ mode::FTZ_NAN }>, N>>(),
-        _ => compile::<Arithmetic<P, O, Given, N>>(),
+        _ => plain::<Arithmetic<P, O, Given, N>>(),
     }
 }
 
+/// An operation that every format has.
 fn of_type<O: Operation<N>, const N: usize>(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
     let payload = mode::encode(mode);
-    let run = by_type!(ty;
-        F16 => Single<F16>, BF16 => Single<BF16>, F32 => Single<F32>, F64 => Single<F64>,
-        F16x2 => Pair<F16>, BF16x2 => Pair<BF16>, F32x2 => Pair<F32>;
+    let run = match (ty, payload) {
+        (Scalar::F32, mode::FTZ) => {
+            compile::<Arithmetic<Single<F32>, O, Fixed<{ mode::FTZ }>, N>>()
+        }
+        _ => by_type!(ty;
+            F16 => Single<F16>, BF16 => Single<BF16>, F32 => Single<F32>, F64 => Single<F64>,
+            F16x2 => Pair<F16>, BF16x2 => Pair<BF16>, F32x2 => Pair<F32>;
+            _TY: P => of_mode::<P, O, N>(payload))?,
+    };
+    Some(Lowered::with(run, payload))
+}
+
+/// An operation that the formats of a whole register have.
+fn of_whole<O: Operation<N>, const N: usize>(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let payload = mode::encode(mode);
+    let run = by_type!(ty; F32 => Single<F32>, F64 => Single<F64>;
         _TY: P => of_mode::<P, O, N>(payload))?;
+    Some(Lowered::with(run, payload))
+}
+
+/// `min` and `max`, of which `.NaN` is as common as none.
+fn of_extremum<O: Operation<2>>(ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
+    let payload = mode::encode(mode);
+    if payload != mode::NAN {
+        return of_type::<O, 2>(ty, mode);
+    }
+    let run = by_type!(ty;
+        F16 => Single<F16>, BF16 => Single<BF16>, F32 => Single<F32>,
+        F16x2 => Pair<F16>, BF16x2 => Pair<BF16>;
+        _TY: P => compile::<Arithmetic<P, O, Fixed<{ mode::NAN }>, 2>>())?;
     Some(Lowered::with(run, payload))
 }
 
@@ -209,8 +233,8 @@ pub(super) fn unary(op: FloatUnary, ty: Scalar, mode: &FloatMode) -> Option<Lowe
     let (table, lowered) = match op {
         FloatUnary::Abs => (mode::SIGN, of_type::<Abs, 1>(ty, mode)),
         FloatUnary::Neg => (mode::SIGN, of_type::<Neg, 1>(ty, mode)),
-        FloatUnary::Sqrt(Precision::Rounded) => (mode::QUOTIENT, of_type::<Sqrt, 1>(ty, mode)),
-        FloatUnary::Rcp(Precision::Rounded) => (mode::QUOTIENT, of_type::<Rcp, 1>(ty, mode)),
+        FloatUnary::Sqrt(Precision::Rounded) => (mode::QUOTIENT, of_whole::<Sqrt, 1>(ty, mode)),
+        FloatUnary::Rcp(Precision::Rounded) => (mode::QUOTIENT, of_whole::<Rcp, 1>(ty, mode)),
         FloatUnary::Sqrt(Precision::Approx | Precision::Full)
         | FloatUnary::Rcp(Precision::Approx | Precision::Full)
         | FloatUnary::Rsqrt
@@ -229,10 +253,10 @@ pub(super) fn binary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<Lo
         FloatBinary::Add => (mode::SUM, of_type::<Add, 2>(ty, mode)),
         FloatBinary::Sub => (mode::SUM, of_type::<Sub, 2>(ty, mode)),
         FloatBinary::Mul => (mode::SUM, of_type::<Mul, 2>(ty, mode)),
-        FloatBinary::Div(Precision::Rounded) => (mode::QUOTIENT, of_type::<Div, 2>(ty, mode)),
-        FloatBinary::Min => (mode::EXTREMUM, of_type::<Min, 2>(ty, mode)),
-        FloatBinary::Max => (mode::EXTREMUM, of_type::<Max, 2>(ty, mode)),
-        FloatBinary::Copysign => (mode::COPYSIGN, of_type::<Copysign, 2>(ty, mode)),
+        FloatBinary::Div(Precision::Rounded) => (mode::QUOTIENT, of_whole::<Div, 2>(ty, mode)),
+        FloatBinary::Min => (mode::EXTREMUM, of_extremum::<Min>(ty, mode)),
+        FloatBinary::Max => (mode::EXTREMUM, of_extremum::<Max>(ty, mode)),
+        FloatBinary::Copysign => (mode::COPYSIGN, of_whole::<Copysign, 2>(ty, mode)),
         FloatBinary::Div(precision) => return approx::div(precision, ty, mode),
     };
     lowered.filter(|_| mode::permits(table, ty, mode))
@@ -241,8 +265,8 @@ pub(super) fn binary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<Lo
 /// Three-operand `min` and `max`.
 pub(super) fn ternary(op: FloatBinary, ty: Scalar, mode: &FloatMode) -> Option<Lowered> {
     let lowered = match op {
-        FloatBinary::Min => of_type::<Min3, 3>(ty, mode),
-        FloatBinary::Max => of_type::<Max3, 3>(ty, mode),
+        FloatBinary::Min => of_whole::<Min3, 3>(ty, mode),
+        FloatBinary::Max => of_whole::<Max3, 3>(ty, mode),
         FloatBinary::Add
         | FloatBinary::Sub
         | FloatBinary::Mul

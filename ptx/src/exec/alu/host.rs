@@ -33,6 +33,11 @@ pub(super) fn compile_as<K: Kernel, Better: Kernel>() -> LaneFn {
     on_any::<K>
 }
 
+/// The lane function for any processor, where speed is not worth a second copy.
+pub(super) fn plain<K: Kernel>() -> LaneFn {
+    on_any::<K>
+}
+
 fn on_any<K: Kernel>(registers: &mut Registers, operands: &Operands, mask: Mask) {
     K::run(registers, operands, mask);
 }

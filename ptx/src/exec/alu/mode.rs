@@ -17,7 +17,6 @@ pub(super) const RELU: u64 = 4;
 pub(super) const NAN: u64 = 8;
 pub(super) const ABS: u64 = 16;
 pub(super) const XORSIGN: u64 = 32;
-pub(super) const FTZ_NAN: u64 = FTZ | NAN;
 /// The rounding stands above the flags.
 const ROUND: u32 = 8;
 
