@@ -65,8 +65,9 @@ def layernorm(x, w, b, out, mean, rstd, n, eps, BLOCK: tl.constexpr):
 
 
 @triton.jit
-def layernorm_backward(dx, dy, dw, db, x, w, mean, rstd, lock, n, GROUP: tl.constexpr,
-                       BLOCK: tl.constexpr):
+def layernorm_backward(
+    dx, dy, dw, db, x, w, mean, rstd, lock, n, GROUP: tl.constexpr, BLOCK: tl.constexpr
+):
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
     mask = at < n
@@ -116,8 +117,22 @@ def sort(x, out, N: tl.constexpr, M: tl.constexpr):
 
 
 @triton.jit
-def matmul(a, b, c, m, n, k, sam, sbk, scm, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-           ACC: tl.constexpr, PRECISION: tl.constexpr):
+def matmul(
+    a,
+    b,
+    c,
+    m,
+    n,
+    k,
+    sam,
+    sbk,
+    scm,
+    M: tl.constexpr,
+    N: tl.constexpr,
+    K: tl.constexpr,
+    ACC: tl.constexpr,
+    PRECISION: tl.constexpr,
+):
     row = tl.program_id(0) * M + tl.arange(0, M)
     column = tl.program_id(1) * N + tl.arange(0, N)
     inner = tl.arange(0, K)
@@ -150,7 +165,9 @@ def attention(q, k, v, out, scale, n, D: tl.constexpr, M: tl.constexpr, N: tl.co
         value = tl.load(v + at[:, None] * D + lane[None, :])
         acc = tl.dot(p.to(value.dtype), value, acc * alpha[:, None])
         best = top
-    tl.store(out + row[:, None] * D + lane[None, :], (acc / total[:, None]).to(out.dtype.element_ty))
+    tl.store(
+        out + row[:, None] * D + lane[None, :], (acc / total[:, None]).to(out.dtype.element_ty)
+    )
 
 
 @triton.jit
@@ -196,7 +213,7 @@ def speaking(x, out, n, BLOCK: tl.constexpr):
     at = tl.arange(0, BLOCK)
     v = tl.load(x + at)
     tl.device_print("value\t", v, at)
-    tl.device_assert(at < n, "too \"long\"")
+    tl.device_assert(at < n, 'too "long"')
     tl.store(out + at, v)
 
 
@@ -229,7 +246,13 @@ def assembly(x, out, BLOCK: tl.constexpr):
         @!q xor.b32 t, t, 0xFF;
         mov.u32 $0, t;
         }
-        """, "=r,r", [v], dtype=tl.int32, is_pure=True, pack=1)
+        """,
+        "=r,r",
+        [v],
+        dtype=tl.int32,
+        is_pure=True,
+        pack=1,
+    )
     tl.store(out + at, r)
 
 
@@ -282,7 +305,9 @@ def integers(x, y, out, BLOCK: tl.constexpr):
     r += tl.where(a < b, a, b) + tl.maximum(a, b) + tl.minimum(a, b) + tl.abs(a) - tl.cdiv(a, b)
     r += libdevice.clz(a.to(tl.int32)) + libdevice.popc(b.to(tl.int32))
     r += libdevice.brev(a.to(tl.int32)) + libdevice.ffs(a.to(tl.int32))
-    r += libdevice.mulhi(a.to(tl.int32), b.to(tl.int32)) + libdevice.mul24(a.to(tl.int32), b.to(tl.int32))
+    r += libdevice.mulhi(a.to(tl.int32), b.to(tl.int32)) + libdevice.mul24(
+        a.to(tl.int32), b.to(tl.int32)
+    )
     r += libdevice.sad(a.to(tl.int32), b.to(tl.int32), b.to(tl.uint32))
     r += tl.umulhi(a.to(tl.uint32), b.to(tl.uint32)).to(r.dtype)
     tl.store(out + at, r)
@@ -305,8 +330,9 @@ def transpose(x, out, N: tl.constexpr, M: tl.constexpr):
 
 
 @triton.jit
-def descriptors(a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-                WARP: tl.constexpr):
+def descriptors(
+    a, b, c, m, n, k, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, WARP: tl.constexpr
+):
     left = tl.make_tensor_descriptor(a, [m, k], [k, 1], [M, K])
     right = tl.make_tensor_descriptor(b, [k, n], [n, 1], [K, N])
     result = tl.make_tensor_descriptor(c, [m, n], [n, 1], [M, N])
@@ -326,8 +352,7 @@ def descriptor_atomics(a, b, m, n, M: tl.constexpr, N: tl.constexpr):
 
 
 @triton.jit
-def scaled(a, sa, b, sb, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr,
-           LEFT: tl.constexpr):
+def scaled(a, sa, b, sb, c, M: tl.constexpr, N: tl.constexpr, K: tl.constexpr, LEFT: tl.constexpr):
     i = tl.arange(0, M)
     j = tl.arange(0, N)
     k = tl.arange(0, K)
@@ -361,22 +386,30 @@ def branching(x, out, n, kind, BLOCK: tl.constexpr):
 def waiting(x, out, n, BLOCK: tl.constexpr):
     tl.extra.cuda.gdc_wait()
     at = tl.arange(0, BLOCK)
-    tl.store(out + at, tl.load(x + at, at < n, cache_modifier=".cg", eviction_policy="evict_first"),
-             at < n, cache_modifier=".cs")
+    tl.store(
+        out + at,
+        tl.load(x + at, at < n, cache_modifier=".cg", eviction_policy="evict_first"),
+        at < n,
+        cache_modifier=".cs",
+    )
     tl.extra.cuda.gdc_launch_dependents()
     tl.store(out + n, tl.load(x, volatile=True))
     tl.store(out + n + 1, (tl.extra.cuda.globaltimer() + tl.extra.cuda.smid()).to(tl.float32))
 
 
-def matmul_case(name, left, out, acc="fp32", stages=3, warps=4, m=64, n=64, k=32,
-                precision="ieee", targets=ALL):
+def matmul_case(
+    name, left, out, acc="fp32", stages=3, warps=4, m=64, n=64, k=32, precision="ieee", targets=ALL
+):
     """A matrix product of one element type."""
     types = {"fp32": tl.float32, "i32": tl.int32, "fp16": tl.float16, "fp64": tl.float64}
     return Case(
-        f"matmul_{name}", matmul,
+        f"matmul_{name}",
+        matmul,
         f"a:*{left} b:*{left} c:*{out} m:i32 n:i32 k:i32 sam:i32 sbk:i32 scm:i32",
         {"M": m, "N": n, "K": k, "ACC": types[acc], "PRECISION": precision},
-        {"num_stages": stages, "num_warps": warps}, targets)
+        {"num_stages": stages, "num_warps": warps},
+        targets,
+    )
 
 
 HOPPER = (90, 100, 120)
@@ -391,13 +424,25 @@ KERNELS = [
     Case("add_i8", add, "x:*i8 y:*i8 out:*i8 n:i32", {"BLOCK": 512}),
     Case("add_i64", add, "x:*i64 y:*i64 out:*i64 n:i32", {"BLOCK": 256}, {"maxnreg": 64}),
     Case("softmax", softmax, "x:*fp32 out:*fp32 n:i32 stride:i32", {"BLOCK": 1024}),
-    Case("softmax_f16", softmax, "x:*fp16 out:*fp16 n:i32 stride:i32", {"BLOCK": 2048},
-         {"num_warps": 8}),
-    Case("layernorm", layernorm,
-         "x:*fp16 w:*fp32 b:*fp32 out:*fp16 mean:*fp32 rstd:*fp32 n:i32 eps:fp32", {"BLOCK": 1024}),
-    Case("layernorm_backward", layernorm_backward,
-         "dx:*fp16 dy:*fp16 dw:*fp32 db:*fp32 x:*fp16 w:*fp32 mean:*fp32 rstd:*fp32 lock:*i32 n:i32",
-         {"GROUP": 64, "BLOCK": 512}),
+    Case(
+        "softmax_f16",
+        softmax,
+        "x:*fp16 out:*fp16 n:i32 stride:i32",
+        {"BLOCK": 2048},
+        {"num_warps": 8},
+    ),
+    Case(
+        "layernorm",
+        layernorm,
+        "x:*fp16 w:*fp32 b:*fp32 out:*fp16 mean:*fp32 rstd:*fp32 n:i32 eps:fp32",
+        {"BLOCK": 1024},
+    ),
+    Case(
+        "layernorm_backward",
+        layernorm_backward,
+        "dx:*fp16 dy:*fp16 dw:*fp32 db:*fp32 x:*fp16 w:*fp32 mean:*fp32 rstd:*fp32 lock:*i32 n:i32",
+        {"GROUP": 64, "BLOCK": 512},
+    ),
     Case("argmax", argmax, "x:*fp32 value:*fp32 index:*i32", {"N": 64, "M": 32}),
     Case("argmax_i64", argmax, "x:*i64 value:*i64 index:*i32", {"N": 64, "M": 16}),
     Case("cumsum", cumsum, "x:*fp32 out:*fp32", {"N": 64, "M": 16, "REVERSE": False}),
@@ -415,15 +460,32 @@ KERNELS = [
     matmul_case("i8", "i8", "i32", acc="i32", k=64),
     matmul_case("e4m3", "fp8e4nv", "fp16", k=64, targets=FP8),
     matmul_case("e5m2", "fp8e5", "fp16", k=64),
-    Case("attention", attention, "q:*fp16 k:*fp16 v:*fp16 out:*fp16 scale:fp32 n:i32",
-         {"D": 64, "M": 64, "N": 32}),
-    Case("attention_bf16", attention, "q:*bf16 k:*bf16 v:*bf16 out:*bf16 scale:fp32 n:i32",
-         {"D": 64, "M": 128, "N": 64}, {"num_warps": 8, "num_stages": 2}),
+    Case(
+        "attention",
+        attention,
+        "q:*fp16 k:*fp16 v:*fp16 out:*fp16 scale:fp32 n:i32",
+        {"D": 64, "M": 64, "N": 32},
+    ),
+    Case(
+        "attention_bf16",
+        attention,
+        "q:*bf16 k:*bf16 v:*bf16 out:*bf16 scale:fp32 n:i32",
+        {"D": 64, "M": 128, "N": 64},
+        {"num_warps": 8, "num_stages": 2},
+    ),
     Case("dropout", dropout, "x:*fp32 out:*fp32 n:i32 p:fp32 seed:i32", {"BLOCK": 512}),
-    Case("atomics", atomics,
-         "x:*fp32 sums:*fp32 halves:*fp16 tops:*fp32 bits:*i32 taken:*i32 n:i32", {"BLOCK": 256}),
-    Case("atomics_wide", atomics,
-         "x:*fp64 sums:*fp64 halves:*fp16 tops:*fp64 bits:*i32 taken:*i32 n:i32", {"BLOCK": 128}),
+    Case(
+        "atomics",
+        atomics,
+        "x:*fp32 sums:*fp32 halves:*fp16 tops:*fp32 bits:*i32 taken:*i32 n:i32",
+        {"BLOCK": 256},
+    ),
+    Case(
+        "atomics_wide",
+        atomics,
+        "x:*fp64 sums:*fp64 halves:*fp16 tops:*fp64 bits:*i32 taken:*i32 n:i32",
+        {"BLOCK": 128},
+    ),
     Case("histogram", histogram, "x:*i32 out:*i32", {"N": 512, "BINS": 64}),
     Case("gather", gather, "x:*fp32 index:*i32 out:*fp32", {"N": 32, "M": 16}),
     Case("speaking", speaking, "x:*fp32 out:*fp32 n:i32", {"BLOCK": 128}, {"debug": True}),
@@ -431,19 +493,27 @@ KERNELS = [
     Case("assembly", assembly, "x:*i32 out:*i32", {"BLOCK": 256}),
     Case("maths", maths, "x:*fp32 y:*fp32 out:*fp32", {"BLOCK": 128}),
     Case("doubles", doubles, "x:*fp64 y:*fp64 out:*fp64", {"BLOCK": 128}),
-    Case("e4m3", converting, "x:*fp32 out:*fp16", {"BLOCK": 512, "VIA": tl.float8e4nv},
-         targets=FP8),
+    Case(
+        "e4m3", converting, "x:*fp32 out:*fp16", {"BLOCK": 512, "VIA": tl.float8e4nv}, targets=FP8
+    ),
     Case("e5m2", converting, "x:*fp32 out:*bf16", {"BLOCK": 512, "VIA": tl.float8e5}),
     Case("e5m2_f16", converting, "x:*fp16 out:*fp32", {"BLOCK": 512, "VIA": tl.float8e5}),
-    Case("e4m3_bf16", converting, "x:*bf16 out:*bf16", {"BLOCK": 512, "VIA": tl.float8e4nv},
-         targets=FP8),
+    Case(
+        "e4m3_bf16",
+        converting,
+        "x:*bf16 out:*bf16",
+        {"BLOCK": 512, "VIA": tl.float8e4nv},
+        targets=FP8,
+    ),
     Case("bf16_trip", converting, "x:*fp32 out:*fp32", {"BLOCK": 512, "VIA": tl.bfloat16}),
     Case("half_to_int", converting, "x:*fp16 out:*fp32", {"BLOCK": 512, "VIA": tl.int8}),
     Case("casting", casting, "x:*fp32 a:*i8 b:*u16 c:*i64 d:*u64 e:*bf16 f:*fp16", {"BLOCK": 128}),
-    Case("casting_i64", casting, "x:*i64 a:*i8 b:*u16 c:*i64 d:*u64 e:*bf16 f:*fp16",
-         {"BLOCK": 128}),
-    Case("casting_f64", casting, "x:*fp64 a:*i8 b:*u16 c:*i64 d:*u64 e:*bf16 f:*fp16",
-         {"BLOCK": 128}),
+    Case(
+        "casting_i64", casting, "x:*i64 a:*i8 b:*u16 c:*i64 d:*u64 e:*bf16 f:*fp16", {"BLOCK": 128}
+    ),
+    Case(
+        "casting_f64", casting, "x:*fp64 a:*i8 b:*u16 c:*i64 d:*u64 e:*bf16 f:*fp16", {"BLOCK": 128}
+    ),
     Case("integers", integers, "x:*i32 y:*i32 out:*i32", {"BLOCK": 128}),
     Case("integers_i64", integers, "x:*i64 y:*i64 out:*i64", {"BLOCK": 128}),
     Case("integers_u32", integers, "x:*u32 y:*u32 out:*u32", {"BLOCK": 128}),
@@ -454,20 +524,59 @@ KERNELS = [
     Case("transpose_i8", transpose, "x:*i8 out:*i8", {"N": 64, "M": 64}),
     Case("transpose_f32", transpose, "x:*fp32 out:*fp32", {"N": 64, "M": 64}),
     Case("branching", branching, "x:*fp32 out:*fp32 n:i32 kind:i32", {"BLOCK": 128}),
-    Case("waiting", waiting, "x:*fp32 out:*fp32 n:i32", {"BLOCK": 128},
-         {"launch_pdl": True}, HOPPER),
-    Case("add_cluster", add, "x:*fp32 y:*fp32 out:*fp32 n:i32", {"BLOCK": 1024},
-         {"num_ctas": 2}, (90, 100)),
-    Case("softmax_cluster", softmax, "x:*fp32 out:*fp32 n:i32 stride:i32", {"BLOCK": 4096},
-         {"num_ctas": 2}, (90, 100)),
-    Case("descriptors", descriptors, GEMM, {"M": 128, "N": 64, "K": 64, "WARP": False},
-         targets=HOPPER),
-    Case("descriptors_warps", descriptors, GEMM, {"M": 128, "N": 128, "K": 64, "WARP": True},
-         {"num_stages": 3}, (90, 100)),
-    Case("descriptor_atomics", descriptor_atomics, "a:*fp32 b:*fp32 m:i32 n:i32",
-         {"M": 32, "N": 32}, targets=HOPPER),
-    Case("scaled_e4m3", scaled, SCALED.replace("a:*u8", "a:*fp8e4nv").replace("b:*u8", "b:*fp8e4nv"),
-         {"M": 128, "N": 128, "K": 128, "LEFT": "e4m3"}, targets=(89, 90, 100, 120)),
-    Case("scaled_e5m2", scaled, SCALED.replace("a:*u8", "a:*fp8e5").replace("b:*u8", "b:*fp8e5"),
-         {"M": 128, "N": 64, "K": 64, "LEFT": "e5m2"}, targets=(80, 90, 100, 120)),
+    Case(
+        "waiting", waiting, "x:*fp32 out:*fp32 n:i32", {"BLOCK": 128}, {"launch_pdl": True}, HOPPER
+    ),
+    Case(
+        "add_cluster",
+        add,
+        "x:*fp32 y:*fp32 out:*fp32 n:i32",
+        {"BLOCK": 1024},
+        {"num_ctas": 2},
+        (90, 100),
+    ),
+    Case(
+        "softmax_cluster",
+        softmax,
+        "x:*fp32 out:*fp32 n:i32 stride:i32",
+        {"BLOCK": 4096},
+        {"num_ctas": 2},
+        (90, 100),
+    ),
+    Case(
+        "descriptors",
+        descriptors,
+        GEMM,
+        {"M": 128, "N": 64, "K": 64, "WARP": False},
+        targets=HOPPER,
+    ),
+    Case(
+        "descriptors_warps",
+        descriptors,
+        GEMM,
+        {"M": 128, "N": 128, "K": 64, "WARP": True},
+        {"num_stages": 3},
+        (90, 100),
+    ),
+    Case(
+        "descriptor_atomics",
+        descriptor_atomics,
+        "a:*fp32 b:*fp32 m:i32 n:i32",
+        {"M": 32, "N": 32},
+        targets=HOPPER,
+    ),
+    Case(
+        "scaled_e4m3",
+        scaled,
+        SCALED.replace("a:*u8", "a:*fp8e4nv").replace("b:*u8", "b:*fp8e4nv"),
+        {"M": 128, "N": 128, "K": 128, "LEFT": "e4m3"},
+        targets=(89, 90, 100, 120),
+    ),
+    Case(
+        "scaled_e5m2",
+        scaled,
+        SCALED.replace("a:*u8", "a:*fp8e5").replace("b:*u8", "b:*fp8e5"),
+        {"M": 128, "N": 64, "K": 64, "LEFT": "e5m2"},
+        targets=(80, 90, 100, 120),
+    ),
 ]
