@@ -21,6 +21,7 @@ mod cursor;
 mod declaration;
 mod error;
 pub mod fuzz;
+mod inline;
 mod labels;
 mod lexer;
 mod literal;
@@ -47,7 +48,7 @@ pub fn parse(text: &str) -> Result<Module, SyntaxError> {
         let kind = ErrorKind::TooLarge { what: "the text", limit: MOST_TEXT as u64 };
         return Err(SyntaxError::new(kind, text, 0));
     }
-    module::parse(text)
+    module::parse(&inline::without_counted_lines(text))
 }
 
 /// The text of a module; parsing it gives an equal module.
