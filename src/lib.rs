@@ -6,9 +6,10 @@
 //! the host's process; [`guard`] sees to that.
 //! # Who owns, who fails
 //! The caller owns the inputs and the reply; the reply's buffers are ours until
-//! [`bitstable_free`]. The library exports the functions here and in [`emulation`], and nothing
-//! else.
+//! [`bitstable_free`]. The library exports the functions here, in [`emulation`] and in [`command`],
+//! and nothing else.
 
+mod command;
 mod emulation;
 mod guard;
 #[cfg(test)]
@@ -133,11 +134,9 @@ fn answer(module: &str, pipeline: &str) -> Answer {
     // The thread that does the work may never return, so it owns what it reads.
     let (module, pipeline) = (module.to_owned(), pipeline.to_owned());
     match guard::run(move || rewrite(&module, &pipeline)) {
-        Outcome::Done(Ok(rewritten)) => Answer {
-            status: Status::Done,
-            text: rewritten.text,
-            report: json(&rewritten.report),
-        },
+        Outcome::Done(Ok(rewritten)) => {
+            Answer { status: Status::Done, text: rewritten.text, report: json(&rewritten.report) }
+        }
         Outcome::Done(Err(failure)) => {
             let status = match failure {
                 Failure::Refused(_) => Status::Refused,

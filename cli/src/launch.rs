@@ -25,6 +25,7 @@ use crate::{
     element::ElementType,
     failure::Failure,
     kernel::Kernel,
+    streams::counted,
 };
 
 /// Alignment of buffers, in bytes.
@@ -173,13 +174,9 @@ impl Launch {
             .enumerate()
             .map(|(number, param)| format!("\n  parameter {number}: {}", describe(param)))
             .collect();
-        let plural = |count: usize, what: &str| match count {
-            1 => format!("1 {what}"),
-            _ => format!("{count} {what}s"),
-        };
         Failure::Count {
             path: self.kernel.path.clone(),
-            expected: plural(params.len(), "argument"),
+            expected: counted(params.len(), "argument"),
             given: if given == 1 { "1 is".into() } else { format!("{given} are") },
             listing,
         }

@@ -26,3 +26,13 @@ impl Streams<'_> {
         Ok(writeln!(self.out)?)
     }
 }
+
+/// `1 leaf`, `2 leaves`: a number and its noun.
+pub fn counted(number: impl TryInto<u64>, noun: &str) -> String {
+    let number = number.try_into().unwrap_or(u64::MAX);
+    match (number, noun.strip_suffix('f')) {
+        (1, _) => format!("1 {noun}"),
+        (_, Some(stem)) => format!("{number} {stem}ves"),
+        (_, None) => format!("{number} {noun}s"),
+    }
+}

@@ -25,7 +25,9 @@ from wheelbuild.errors import BuildError
 
 _OLD_INFO = f"triton-{TRITON_VERSION}.dist-info"
 _PACKAGE = "triton/bitstable"
-_ENTRY_POINT = "bitstable-opt = triton.bitstable.opt:main"
+_ENTRY_POINTS = """\
+bitstable = triton.bitstable.cli:main
+bitstable-opt = triton.bitstable.opt:main"""
 
 
 @dataclass
@@ -186,7 +188,7 @@ def _rewritten(inputs: Inputs, base: zipfile.ZipFile, name: str) -> bytes | None
                 text += f"Tag: {python}-{abi}-{platform}\n"
         case "entry_points.txt":
             text = _replace_once(
-                text, r"^\[console_scripts\]$", f"[console_scripts]\n{_ENTRY_POINT}"
+                text, r"^\[console_scripts\]$", f"[console_scripts]\n{_ENTRY_POINTS}"
             )
         case _:
             return None

@@ -12,7 +12,7 @@ from wheelbuild.errors import BuildError
 from wheelbuild.progress import Step, run
 
 EXPORTS = {
-    *("bitstable_free", "bitstable_rewrite", "bitstable_version"),
+    *("bitstable_free", "bitstable_main", "bitstable_rewrite", "bitstable_version"),
     *("bitstable_ptx_load", "bitstable_ptx_launch", "bitstable_ptx_unload"),
 }
 # Everything else is linked in: the wheel must load where no LLVM is installed. The C++ runtime is

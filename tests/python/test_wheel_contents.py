@@ -98,6 +98,7 @@ def test_metadata(archive, made):
         f"{python}-{abi}-{platform}" for platform in platforms.split(".")
     ]
     entry_points = archive.read(f"{info}/entry_points.txt").decode()
+    assert "bitstable = triton.bitstable.cli:main" in entry_points
     assert "bitstable-opt = triton.bitstable.opt:main" in entry_points
     assert "proton = triton.profiler.proton:main" in entry_points
 

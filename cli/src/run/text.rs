@@ -5,7 +5,7 @@ use std::io::{self, Write};
 use bitstable_ptx::{exec::explain::Explained, report::Severity};
 
 use super::report::{BufferReport, Report, RunReport};
-use crate::launch::Launch;
+use crate::{launch::Launch, streams::counted};
 
 /// Elements on one line.
 const COLUMNS: usize = 8;
@@ -26,8 +26,10 @@ pub fn write(
         let counts = run.statistics;
         writeln!(
             out,
-            "{} CTAs, {} warp instructions, {} thread instructions",
-            counts.ctas, counts.warp_instructions, counts.thread_instructions
+            "{}, {}, {}",
+            counted(counts.ctas, "CTA"),
+            counted(counts.warp_instructions, "warp instruction"),
+            counted(counts.thread_instructions, "thread instruction")
         )?;
     }
     schedules(report, out)?;
@@ -61,7 +63,10 @@ fn findings(runs: &[RunReport], out: &mut dyn Write) -> io::Result<()> {
     }
     match (known.len(), errors) {
         (0, _) => writeln!(out, "no findings"),
-        (all, errors) => writeln!(out, "findings: {errors} errors, {} notes", all - errors),
+        (all, errors) => {
+            let notes = counted(all - errors, "note");
+            writeln!(out, "findings: {}, {notes}", counted(errors, "error"))
+        }
     }
 }
 

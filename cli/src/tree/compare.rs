@@ -5,7 +5,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
-    judge::Judgement,
+    judge::Judge,
     trace::{Output, Trace},
 };
 
@@ -62,7 +62,7 @@ impl Difference {
 fn words(trace: &Trace, output: Option<&Output>) -> String {
     let Some(output) = output else { return "not written".into() };
     let graph = trace.symbols.graph();
-    let judgement = Judgement::of(graph, output.node, None);
-    let said = trace.naming().with(|names| explain(graph, &judgement.analysis, names));
-    format!("{said}; depth {}", judgement.analysis.tree.depth())
+    let shown = Judge::new(graph, None).judge(output.node).shown;
+    let said = trace.naming().with(|names| explain(graph, &shown.analysis, names));
+    format!("{said}; depth {}", shown.analysis.tree.depth())
 }

@@ -1,8 +1,8 @@
 //! `bitstable tree`: in which order was each output added up, and is that the canonical order?
 //!
 //! # Idea
-//! One run carries expressions beside the bits. Outputs whose trees differ only in where their
-//! leaves begin are one group, which is judged once. Several kernels, run on the same arguments,
+//! One run carries expressions beside the bits. Outputs whose reductions differ only in where
+//! their leaves begin are one group, which is judged once. Several kernels, run on the same arguments,
 //! are compared output by output.
 //! # Invariants
 //! - **T1** The status is 0 only if every output asked for is judged, and every reduction below it
@@ -25,7 +25,7 @@ use crate::{
     Exit, arguments::TreeOptions, failure::Failure, kernel::Kernel, launch::Launch, run::UNSIZED,
     streams::Streams,
 };
-use judge::Judgement;
+use judge::Judge;
 use report::{FileReport, Report};
 use trace::Trace;
 
@@ -72,11 +72,11 @@ fn trace(
 fn drawing(trace: &Trace, options: &TreeOptions) -> String {
     let Some(output) = trace.outputs.first() else { return String::new() };
     let graph = trace.symbols.graph();
-    let judgement = Judgement::of(graph, output.node, options.extent);
+    let shown = Judge::new(graph, options.extent).judge(output.node).shown;
     trace.naming().with(|names| {
         draw(
             graph,
-            &judgement.analysis,
+            &shown.analysis,
             &Drawing {
                 kernel: trace.launch.kernel.program.name(),
                 output: &trace.name(output),

@@ -1,5 +1,7 @@
 //! What `bitstable tree` answers, as a value. Its JSON is documented in `docs/command.md`.
 
+use std::rc::Rc;
+
 use bitstable_ptx::{
     exec::explain::Explained,
     report::Severity,
@@ -9,8 +11,7 @@ use rustc_hash::FxHashMap;
 use serde::Serialize;
 
 use super::{
-    judge::{Judgement, Standing},
-    shape::Shapes,
+    judge::{Judge, Judgement, Standing},
     trace::{Output, Trace},
 };
 use crate::arguments::TreeOptions;
@@ -50,7 +51,7 @@ pub struct FileReport {
     pub describe: String,
 }
 
-/// Outputs whose trees differ only in where their leaves begin.
+/// Outputs whose reductions differ only in where their leaves begin.
 #[derive(Serialize)]
 pub struct Group {
     /// `out[0..4]`.
@@ -95,10 +96,9 @@ impl FileReport {
     pub fn new(trace: &Trace, options: &TreeOptions) -> Self {
         let graph = trace.symbols.graph();
         let mut digests = Digests::default();
-        let groups = groups(trace)
-            .into_iter()
-            .map(|outputs| Group::new(trace, &outputs, options, &mut digests))
-            .collect();
+        let kinds = kinds(trace, options.extent);
+        let groups = kinds.iter().map(|kind| Group::new(trace, kind, options, &mut digests));
+        let groups = groups.collect();
         let buffers = &trace.launch.buffers;
         let all: Vec<_> = trace
             .outputs
@@ -128,8 +128,9 @@ impl FileReport {
 
     /// Every output was judged, and nothing is amiss.
     pub fn fine(&self) -> bool {
-        let good = |group: &Group| {
-            matches!(group.verdict, Standing::Canonical | Standing::NoReduction)
+        let good = |group: &Group| match group.verdict {
+            Standing::Canonical | Standing::AnyOrder | Standing::NoReduction => true,
+            Standing::Departs | Standing::Unknown => false,
         };
         self.errors.is_empty() && self.outputs > 0 && self.groups.iter().all(good)
     }
@@ -148,35 +149,40 @@ fn depends(trace: &Trace) -> Vec<String> {
     lines
 }
 
-/// Outputs by the shape of their trees, in the order of their first elements.
-fn groups(trace: &Trace) -> Vec<Vec<Output>> {
-    let mut shapes = Shapes::default();
+/// Outputs of one kind.
+struct Kind {
+    judgement: Judgement,
+    outputs: Vec<Output>,
+}
+
+/// Outputs by the shapes of their reductions, in the order of their first elements.
+fn kinds(trace: &Trace, extent: Option<u64>) -> Vec<Kind> {
+    let mut judge = Judge::new(trace.symbols.graph(), extent);
     let mut places = FxHashMap::default();
-    let mut groups: Vec<Vec<Output>> = Vec::new();
+    let mut kinds: Vec<Kind> = Vec::new();
     for output in &trace.outputs {
-        let shape = shapes.of(trace.symbols.graph(), output.node);
-        let at = *places.entry(shape).or_insert(groups.len());
-        if at == groups.len() {
-            groups.push(Vec::new());
+        let judgement = judge.judge(output.node);
+        let at = *places.entry(Rc::clone(&judgement.kind)).or_insert(kinds.len());
+        if at == kinds.len() {
+            kinds.push(Kind { judgement, outputs: Vec::new() });
         }
-        groups[at].push(*output);
+        kinds[at].outputs.push(*output);
     }
-    groups
+    kinds
 }
 
 impl Group {
-    fn new(
-        trace: &Trace,
-        outputs: &[Output],
-        options: &TreeOptions,
-        digests: &mut Digests,
-    ) -> Self {
-        let (graph, first) = (trace.symbols.graph(), outputs[0]);
-        let judgement = Judgement::of(graph, first.node, options.extent);
-        let analysis = &judgement.analysis;
+    fn new(trace: &Trace, kind: &Kind, options: &TreeOptions, digests: &mut Digests) -> Self {
+        let (graph, first) = (trace.symbols.graph(), kind.outputs[0]);
+        let judgement = &kind.judgement;
+        let analysis = &judgement.shown.analysis;
+        let combine = analysis.tree.combine.map(|label| graph.label(label).name());
         let digest: Option<Digest> = digests.of(graph, first.node);
         let explanation = match judgement.standing {
             Standing::NoReduction => "no reduction".into(),
+            Standing::AnyOrder => {
+                format!("any order: {} gives the same bits", combine.as_deref().unwrap_or("it"))
+            }
             Standing::Canonical | Standing::Departs | Standing::Unknown => {
                 trace.naming().with(|names| explain(graph, analysis, names))
             }
@@ -185,12 +191,12 @@ impl Group {
             .print
             .map(|most| trace.naming().with(|names| outline(graph, first.node, names, most)));
         Self {
-            elements: ranges(trace, outputs),
-            count: outputs.len(),
+            elements: ranges(trace, &kind.outputs),
+            count: kind.outputs.len(),
             verdict: judgement.standing,
             explanation,
             first: trace.name(&first),
-            combine: analysis.tree.combine.map(|label| graph.label(label).name()),
+            combine,
             reductions: judgement.reductions,
             leaves: analysis.tree.leaves().len(),
             depth: analysis.tree.depth(),

@@ -6,7 +6,7 @@ use super::{
     judge::Standing,
     report::{FileReport, Group, Report},
 };
-use crate::arguments::TreeOptions;
+use crate::{arguments::TreeOptions, streams::counted};
 
 /// Groups shown without `--all`.
 const SHOWN: usize = 16;
@@ -24,7 +24,7 @@ pub fn write(report: &Report, options: &TreeOptions, out: &mut dyn Write) -> io:
             None => Ok(()),
         };
     };
-    writeln!(out, "the trees are not the same: {} outputs differ", difference.count)?;
+    writeln!(out, "the trees are not the same: {} differ", counted(difference.count, "output"))?;
     writeln!(out, "{}, the first of them:", difference.output)?;
     for (file, words) in difference.files.iter().zip(&difference.explanations) {
         writeln!(out, "  {file}: {words}")?;
@@ -42,10 +42,10 @@ fn file(file: &FileReport, options: &TreeOptions, out: &mut dyn Write) -> io::Re
         self::group(group, out)?;
     }
     if file.groups.len() > most {
-        writeln!(out, "… and {} more kinds of trees (--all)", file.groups.len() - most)?;
+        writeln!(out, "… and {} more kinds of outputs (--all)", file.groups.len() - most)?;
     }
     if file.numbers > 0 {
-        writeln!(out, "{} elements that no input reached", file.numbers)?;
+        writeln!(out, "{} that no input reached", counted(file.numbers, "element"))?;
     }
     if !file.depends.is_empty() {
         let lines = file.depends.iter().take(RUNS).map(String::as_str).collect::<Vec<_>>();
@@ -63,15 +63,14 @@ fn group(group: &Group, out: &mut dyn Write) -> io::Result<()> {
     if group.elements.len() > RUNS {
         named.push_str(", …");
     }
-    let plural = if group.count == 1 { "1 output".into() } else { format!("{} outputs", group.count) };
-    writeln!(out, "{named}: {plural}, one tree")?;
+    writeln!(out, "{named}: {}", counted(group.count, "output"))?;
     writeln!(out, "  {}", group.explanation)?;
     if group.verdict != Standing::NoReduction {
-        let several = match group.reductions {
+        let of = match group.reductions {
             0 | 1 => String::new(),
-            many => format!("; the one shown is of {many} reductions"),
+            many => format!("; one of {many} reductions"),
         };
-        writeln!(out, "  {} leaves, depth {}{several}", group.leaves, group.depth)?;
+        writeln!(out, "  {}, depth {}{of}", counted(group.leaves, "leaf"), group.depth)?;
     }
     let digest = group.digest.as_deref().unwrap_or("none: a value could not be followed");
     writeln!(out, "  digest of {}: {digest}", group.first)?;
@@ -87,6 +86,7 @@ fn summary(file: &FileReport, out: &mut dyn Write) -> io::Result<()> {
         (Standing::Canonical, "canonical"),
         (Standing::Departs, "not canonical"),
         (Standing::Unknown, "unknown"),
+        (Standing::AnyOrder, "whose order does not matter"),
         (Standing::NoReduction, "without a reduction"),
     ];
     let counts: Vec<String> = kinds

@@ -62,9 +62,12 @@ class Library:
                 handle.bitstable_ptx_launch, ctypes.c_uint64, *_BUFFER, *_BUFFER, cancel, reply
             )
             self._ptx_unload = _function(handle.bitstable_ptx_unload, ctypes.c_uint64)
+            self._main = handle.bitstable_main
             version = handle.bitstable_version
         except (OSError, AttributeError) as error:
             raise NativeLibraryError(_load_failure(path, error)) from error
+        self._main.argtypes = _BUFFER
+        self._main.restype = ctypes.c_int
         version.argtypes = ()
         version.restype = ctypes.c_char_p
         self.version: str = version().decode()
@@ -105,6 +108,11 @@ class Library:
     def ptx_unload(self, handle: int) -> None:
         """Free what `ptx_load` made; a launch of it that still runs is not disturbed."""
         self._ptx_unload(handle)
+
+    def main(self, arguments: list[str]) -> int:
+        """Run the `bitstable` command, which writes to the process's streams; its exit status."""
+        told = json.dumps(arguments).encode()
+        return self._main(told, len(told))
 
     def _emulate(self, what: str, function: Any, *inputs: Any) -> dict[str, Any]:
         status, text, report = self._call(function, *inputs)
