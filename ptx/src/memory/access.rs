@@ -198,13 +198,15 @@ impl CtaMemory {
         if access.strong() {
             lanes(mask).for_each(|lane| self.shared_strong(access, lane, Act::Read));
         } else {
-            let (info, bytes) = (weak(access, Act::Read), access.bytes() as u32);
+            let touches = weak(access, Act::Read);
             let Watch { clocks, conflicts, .. } = &mut self.watch;
             let sight = clocks.sight(access.warp);
-            for lane in lanes(mask) {
-                let at = access.addresses[lane] as u32 - SHARED_BASE;
-                let touch = Touch { lane, offset: at % PAGE_BYTES as u32, bytes, info };
-                self.shared.page(at).read(&sight, &touch, false, conflicts);
+            let mut rest = mask;
+            while rest != 0 {
+                let here = touches.one_page(rest);
+                let at = access.addresses[here.trailing_zeros() as usize] as u32 - SHARED_BASE;
+                self.shared.page(at).read(&sight, &touches, here, false, conflicts);
+                rest &= !here;
             }
         }
         self.watch.settle(access, AccessKind::Read);
@@ -236,14 +238,13 @@ impl CtaMemory {
                 self.shared.store(access, lane, rows);
             }
         } else {
-            let (info, bytes) = (weak(access, Act::Write), access.bytes() as u32);
+            let touches = weak(access, Act::Write);
             let Watch { clocks, conflicts, .. } = &mut self.watch;
             let sight = clocks.sight(access.warp);
             for lane in lanes(inside) {
                 let at = access.addresses[lane] as u32 - SHARED_BASE;
-                let touch = Touch { lane, offset: at % PAGE_BYTES as u32, bytes, info };
                 let before = conflicts.len();
-                self.shared.page(at).write(&sight, &touch, conflicts);
+                self.shared.page(at).write(&sight, &touches.lane(lane), conflicts);
                 if conflicts.len() > before {
                     let shared = &self.shared.bytes;
                     compare(access, rows, &mut conflicts[before..], |address| {
@@ -388,13 +389,15 @@ impl Watch {
             drop(cursor);
             return self.settle(access, AccessKind::Read);
         }
-        let (info, bytes) = (weak(access, Act::Read), access.bytes() as u32);
+        let touches = weak(access, Act::Read);
         let unsynchronised = !self.options.synchronised;
         let sight = self.clocks.sight(access.warp);
-        for lane in lanes(mask) {
-            let address = access.addresses[lane];
-            let touch = Touch { lane, offset: page_offset(address), bytes, info };
-            cursor.page(address).read(&sight, &touch, unsynchronised, &mut self.conflicts);
+        let mut rest = mask;
+        while rest != 0 {
+            let here = touches.one_page(rest);
+            let page = cursor.page(access.addresses[here.trailing_zeros() as usize]);
+            page.read(&sight, &touches, here, unsynchronised, &mut self.conflicts);
+            rest &= !here;
         }
         drop(cursor);
         self.settle(access, AccessKind::Read);
@@ -408,13 +411,12 @@ impl Watch {
                 buffer.store(access, lane, rows);
             }
         } else {
-            let (info, bytes) = (weak(access, Act::Write), access.bytes() as u32);
+            let touches = weak(access, Act::Write);
             let sight = self.clocks.sight(access.warp);
             for lane in lanes(mask) {
                 let address = access.addresses[lane];
-                let touch = Touch { lane, offset: page_offset(address), bytes, info };
                 let before = self.conflicts.len();
-                cursor.page(address).write(&sight, &touch, &mut self.conflicts);
+                cursor.page(address).write(&sight, &touches.lane(lane), &mut self.conflicts);
                 if self.conflicts.len() > before {
                     let found = &mut self.conflicts[before..];
                     compare(access, rows, found, |address| buffer.peek(address, 1));

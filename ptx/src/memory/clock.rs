@@ -338,20 +338,16 @@ impl Clocks {
     /// Adds what the lanes of `mask` have done to a meeting.
     pub(super) fn arrive(&self, meeting: &mut Meeting, warp: u32, mask: Mask) {
         let clock = &self.warps[warp as usize];
-        for lane in lanes(mask) {
-            let base = clock.base(lane);
-            match (&mut meeting.joined, &meeting.last) {
-                (Some(_), Some(last)) if Arc::ptr_eq(last, base) => {}
-                (Some(joined), _) => joined.join(base),
-                (joined, _) => *joined = Some(Knowledge::clone(base)),
-            }
-            meeting.last = Some(Arc::clone(base));
-            if let Some(joined) = &mut meeting.joined {
-                // The row is unshared after the first lane: `make_mut` copies once a meeting.
-                let row = Arc::make_mut(&mut joined.home).row(self.threads);
-                if let Some(mine) = row.get_mut(warp as usize * LANES + lane) {
-                    *mine = clock.own[lane].max(*mine);
-                }
+        match &clock.bases {
+            Bases::All(base) => meeting.bring(base),
+            Bases::Each(bases) => lanes(mask).for_each(|lane| meeting.bring(&bases[lane])),
+        }
+        let Some(joined) = &mut meeting.joined else { return };
+        let row = Arc::make_mut(&mut joined.home).row(self.threads);
+        let row = row.get_mut(warp as usize * LANES..).unwrap_or_default();
+        for (lane, (mine, own)) in row.iter_mut().zip(&clock.own).enumerate() {
+            if mask >> lane & 1 != 0 {
+                *mine = (*mine).max(*own);
             }
         }
     }
@@ -396,6 +392,17 @@ pub(super) struct Meeting {
 }
 
 impl Meeting {
+    fn bring(&mut self, base: &Arc<Knowledge>) {
+        if self.last.as_ref().is_some_and(|last| Arc::ptr_eq(last, base)) {
+            return;
+        }
+        match &mut self.joined {
+            Some(joined) => joined.join(base),
+            None => self.joined = Some(Knowledge::clone(base)),
+        }
+        self.last = Some(Arc::clone(base));
+    }
+
     /// What was brought so far.
     pub(super) fn knowledge(&self) -> Option<Arc<Knowledge>> {
         self.joined.clone().map(Arc::new)
@@ -418,10 +425,16 @@ impl Sight<'_> {
         Epoch::new(self.cta, self.warp * LANES as u32, self.clock.own[lane])
     }
 
+    /// Whether `epoch` is below the floor: before whatever any lane does next.
+    #[inline(always)]
+    pub(super) fn settled(&self, epoch: Epoch) -> bool {
+        epoch.cta() == self.cta && epoch.clock() <= self.floor
+    }
+
     /// Whether `epoch` happens before the next access of `lane`.
     #[inline(always)]
     pub(super) fn ordered(&self, epoch: Epoch, lane: usize) -> bool {
-        (epoch.cta() == self.cta && epoch.clock() <= self.floor) || self.ordered_slow(epoch, lane)
+        self.settled(epoch) || self.ordered_slow(epoch, lane)
     }
 
     #[inline]
@@ -433,7 +446,7 @@ impl Sight<'_> {
     /// The first lane of `mask` whose epoch, `key` moved there, `lane` does not know of.
     #[inline(always)]
     pub(super) fn unordered(&self, key: Epoch, mask: Mask, lane: usize) -> Option<usize> {
-        if key.cta() == self.cta && key.clock() <= self.floor {
+        if self.settled(key) {
             return None;
         }
         lanes(mask).find(|&other| !self.ordered_slow(key.lane(other), lane))

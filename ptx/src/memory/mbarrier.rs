@@ -11,9 +11,9 @@
 
 use super::{
     CtaMemory, WarpAccess,
-    access::{Row, strong_touch},
+    access::Row,
     clock::Meeting,
-    shadow::{Act, Touch},
+    shadow::Act,
     space::{SHARED_BASE, resolve},
     watch::{Place, weak},
 };
@@ -212,9 +212,7 @@ impl CtaMemory {
         let at = access.addresses[lane] as u32 - SHARED_BASE;
         self.shared.bytes.poke(at, 8, 0);
         if self.watch.options.races {
-            let info = weak(access, Act::Write);
-            let touch =
-                Touch { info, ..strong_touch(access, lane, Act::Write, access.addresses[lane]) };
+            let touch = weak(access, Act::Write).lane(lane);
             let sight = self.watch.clocks.sight(access.warp);
             self.shared.page(at).write(&sight, &touch, &mut self.watch.conflicts);
             self.watch.settle(access, AccessKind::Write);

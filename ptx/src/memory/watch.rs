@@ -4,7 +4,7 @@ use super::{
     MemoryOptions, WarpAccess,
     access::page_start,
     clock::Clocks,
-    shadow::{Act, Conflict, Info, Record, Strength},
+    shadow::{Act, Conflict, Info, Record, Strength, Touches},
     sync::Fences,
 };
 use crate::{
@@ -135,7 +135,8 @@ impl Watch {
     }
 }
 
-/// The record of a weak access.
-pub(super) fn weak(access: &WarpAccess, act: Act) -> Info {
-    Info::new(access.pc, act, Strength::Weak, access.width)
+/// A weak access as the shadow sees it.
+pub(super) fn weak<'a>(access: &WarpAccess<'a>, act: Act) -> Touches<'a> {
+    let info = Info::new(access.pc, act, Strength::Weak, access.width);
+    Touches { addresses: access.addresses, bytes: access.bytes() as u32, info }
 }

@@ -109,20 +109,16 @@ impl Crowd {
             if self.strong.is_empty() { None } else { self.against_strong(sight, touch) }
         });
         let key = sight.key(touch.lane);
-        let mut merged = false;
+        if let Some(reads) = self.reads.iter_mut().find(|reads| reads.key == key) {
+            reads.mask |= 1 << touch.lane;
+            return found;
+        }
         self.reads.retain(|reads| {
-            if reads.key == key {
-                reads.mask |= 1 << touch.lane;
-                merged = true;
-                return true;
-            }
             reads.mask &= !own_bit(sight, reads.key, touch.lane);
             reads.mask != 0 && sight.unordered(reads.key, reads.mask, touch.lane).is_some()
         });
-        if !merged {
-            self.forget_elsewhere(sight.cta);
-            self.add_reads(key, 1 << touch.lane, touch.info);
-        }
+        self.forget_elsewhere(sight.cta);
+        self.add_reads(key, 1 << touch.lane, touch.info);
         found
     }
 

@@ -29,6 +29,7 @@ pub(super) use page::{PAGE_BITS, PAGE_BYTES, Page};
 
 use super::clock::Epoch;
 use crate::{
+    exec::registers::{LANES, Mask},
     ir::{Ordering, Scope},
     report::AccessKind,
 };
@@ -150,6 +151,35 @@ pub(super) struct Conflict {
     /// The cell, from the page's first byte.
     pub(super) offset: u32,
     pub(super) bytes: u32,
+}
+
+/// A weak access of a warp.
+#[derive(Clone, Copy)]
+pub(super) struct Touches<'a> {
+    pub(super) addresses: &'a [u64; LANES],
+    /// Bytes of a lane.
+    pub(super) bytes: u32,
+    pub(super) info: Info,
+}
+
+impl Touches<'_> {
+    /// One lane of it.
+    #[inline(always)]
+    pub(super) fn lane(&self, lane: usize) -> Touch {
+        let offset = (self.addresses[lane] & (PAGE_BYTES - 1)) as u32;
+        Touch { lane, offset, bytes: self.bytes, info: self.info }
+    }
+
+    /// The lanes of `mask` in the page of the first of them.
+    #[inline(always)]
+    pub(super) fn one_page(&self, mask: Mask) -> Mask {
+        let page = self.addresses[mask.trailing_zeros() as usize % LANES] >> PAGE_BITS;
+        let mut here = 0;
+        for (lane, address) in self.addresses.iter().enumerate() {
+            here |= Mask::from(address >> PAGE_BITS == page) << lane;
+        }
+        here & mask
+    }
 }
 
 /// An access of one lane, as the shadow sees it.

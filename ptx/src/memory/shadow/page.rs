@@ -7,9 +7,9 @@
 
 use super::{
     super::clock::{Epoch, Sight},
-    Act, Conflict, Crowd, Info, Record, Release, Touch,
+    Act, Conflict, Crowd, Info, Record, Release, Touch, Touches,
 };
-use crate::exec::registers::Mask;
+use crate::exec::registers::{Mask, lanes};
 
 pub(in crate::memory) const PAGE_BITS: u32 = 10;
 pub(in crate::memory) const PAGE_BYTES: u64 = 1 << PAGE_BITS;
@@ -45,6 +45,11 @@ impl Cell {
 
     fn written(epoch: Epoch, info: Info) -> Self {
         Self { write: epoch, write_info: info, ..Self::EMPTY }
+    }
+
+    #[inline(always)]
+    fn flying(&self) -> bool {
+        self.write_info.act() == Act::Flight
     }
 
     fn last_write(&self) -> Record {
@@ -122,48 +127,72 @@ impl Page {
         Conflict { earlier, lane, same: false, offset, bytes }
     }
 
-    /// A weak read. `unsynchronised`: no CTA of the launch ever learns of another.
+    /// A weak read by the lanes of `mask`, all in this page. `unsynchronised`: no CTA of the launch
+    /// ever learns of another.
     #[inline]
     pub(in crate::memory) fn read(
         &mut self,
+        sight: &Sight,
+        touches: &Touches,
+        mask: Mask,
+        unsynchronised: bool,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        for lane in lanes(mask) {
+            let touch = touches.lane(lane);
+            let key = sight.key(lane);
+            for at in self.cells(&touch) {
+                let cell = &mut self.cells[at];
+                let unread = cell.read_mask == 0 || sight.settled(cell.read);
+                let clean = cell.write.is_none() || sight.settled(cell.write);
+                if cell.side == ALONE && clean && !cell.flying() && (cell.read == key || unread) {
+                    // One store of all three, whether the record is begun or joined.
+                    let joined = if cell.read == key { cell.read_mask } else { 0 };
+                    cell.read_info = if joined == 0 { touch.info } else { cell.read_info };
+                    cell.read_mask = joined | 1 << lane;
+                    cell.read = key;
+                } else if cell.side != MANY {
+                    self.read_cell(at, sight, &touch, unsynchronised, conflicts);
+                }
+            }
+        }
+    }
+
+    /// A read of one cell, in every case but [`MANY`].
+    #[inline(never)]
+    fn read_cell(
+        &mut self,
+        at: usize,
         sight: &Sight,
         touch: &Touch,
         unsynchronised: bool,
         conflicts: &mut Vec<Conflict>,
     ) {
+        let cell = &mut self.cells[at];
+        if cell.side != ALONE {
+            return self.read_crowd(at, sight, touch, unsynchronised, conflicts);
+        }
         let key = sight.key(touch.lane);
-        for at in self.cells(touch) {
-            let cell = &mut self.cells[at];
-            if cell.side == ALONE {
-                let write = cell.last_write();
-                if !write.epoch.is_none() && unordered(sight, write, touch.lane) {
-                    let conflict = self.conflict(at, touch.lane, write);
-                    conflicts.push(conflict);
-                }
-                let cell = &mut self.cells[at];
-                if cell.read == key {
-                    cell.read_mask |= 1 << touch.lane;
-                    continue;
-                }
-                if cell.read.cta() == sight.cta {
-                    cell.read_mask &= !own_bit(sight, cell.read, touch.lane);
-                }
-                if cell.read_mask == 0
-                    || sight.unordered(cell.read, cell.read_mask, touch.lane).is_none()
-                {
-                    cell.read = key;
-                    cell.read_info = touch.info;
-                    cell.read_mask = 1 << touch.lane;
-                    continue;
-                }
-            }
-            if self.cells[at].side != MANY {
-                self.read_crowd(at, sight, touch, unsynchronised, conflicts);
-            }
+        let write = cell.last_write();
+        let racing = !write.epoch.is_none() && unordered(sight, write, touch.lane);
+        if racing {
+            conflicts.push(self.conflict(at, touch.lane, write));
+        }
+        let cell = &mut self.cells[at];
+        if cell.read == key {
+            cell.read_mask |= 1 << touch.lane;
+            return;
+        }
+        cell.read_mask &= !own_bit(sight, cell.read, touch.lane);
+        if cell.read_mask == 0 || sight.unordered(cell.read, cell.read_mask, touch.lane).is_none() {
+            cell.read = key;
+            cell.read_info = touch.info;
+            cell.read_mask = 1 << touch.lane;
+        } else {
+            self.read_crowd(at, sight, touch, unsynchronised, conflicts);
         }
     }
 
-    #[inline(never)]
     fn read_crowd(
         &mut self,
         at: usize,
@@ -235,7 +264,7 @@ impl Page {
         }
     }
 
-    /// A weak write, or the beginning of a flight.
+    /// A weak write of one lane, or the beginning of a flight.
     #[inline]
     pub(in crate::memory) fn write(
         &mut self,
@@ -245,27 +274,41 @@ impl Page {
     ) {
         let epoch = sight.key(touch.lane).lane(touch.lane);
         for at in self.cells(touch) {
-            let cell = self.cells[at];
-            if cell.side == ALONE {
-                let write = cell.last_write();
-                if !write.epoch.is_none() && unordered(sight, write, touch.lane) {
-                    conflicts.push(self.conflict(at, touch.lane, write));
-                }
-                if cell.read_mask != 0
-                    && let Some(lane) = sight.unordered(cell.read, cell.read_mask, touch.lane)
-                {
-                    let earlier = Record { epoch: cell.read.lane(lane), info: cell.read_info };
-                    conflicts.push(self.conflict(at, touch.lane, earlier));
-                }
-            } else {
-                self.write_crowd(at, sight, touch, conflicts);
+            let cell = &self.cells[at];
+            let unread = cell.read_mask == 0 || sight.settled(cell.read);
+            let clean = cell.write.is_none() || cell.write == epoch || sight.settled(cell.write);
+            if !(cell.side == ALONE && clean && !cell.flying() && unread) {
+                self.check_write(at, sight, touch, conflicts);
             }
             self.cells[at] = Cell::written(epoch, touch.info);
         }
     }
 
-    /// Checks a weak write against a cell's crowd, and sends the crowd home.
     #[inline(never)]
+    fn check_write(
+        &mut self,
+        at: usize,
+        sight: &Sight,
+        touch: &Touch,
+        conflicts: &mut Vec<Conflict>,
+    ) {
+        let cell = self.cells[at];
+        if cell.side != ALONE {
+            return self.write_crowd(at, sight, touch, conflicts);
+        }
+        let write = cell.last_write();
+        if !write.epoch.is_none() && unordered(sight, write, touch.lane) {
+            conflicts.push(self.conflict(at, touch.lane, write));
+        }
+        if cell.read_mask != 0
+            && let Some(lane) = sight.unordered(cell.read, cell.read_mask, touch.lane)
+        {
+            let earlier = Record { epoch: cell.read.lane(lane), info: cell.read_info };
+            conflicts.push(self.conflict(at, touch.lane, earlier));
+        }
+    }
+
+    /// Checks a weak write against a cell's crowd, and sends the crowd home.
     fn write_crowd(
         &mut self,
         at: usize,
