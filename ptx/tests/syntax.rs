@@ -149,7 +149,7 @@ fn operands_of_every_form() {
             "setp.lt.s32 p|q, r, 3",
             "shfl.sync.bfly.b32 r|p, s, 1, 31, -1",
             "ld.shared.b32 r, [tile+16]",
-            "ld.global.u32 r, [%rd1-8]",
+            "ld.global.u32 r, [%rd1+-8]",
             "mov.u32 r, tile",
             "mov.u32 r, %tid.y",
             "@!p add.s32 r, r, 32",
@@ -245,6 +245,22 @@ fn positions_and_source_lines() {
     assert_eq!((second.at.line, second.at.column), (8, 7));
     let source = second.source.unwrap();
     assert_eq!((source.file, source.line, source.column), (1, 20, 5));
+}
+
+/// LLVM counts lines up inside inline assembly; only the first is the user's.
+#[test]
+fn instructions_of_inline_assembly_have_its_line() {
+    let module = kernel(
+        "\t.reg .b32 %r<2>;\n\t.loc 1 31 9\n\tmov.b32 %r0, 0;\n\t.loc 1 32 24\n\
+         \t// begin inline asm\n\t.loc 1 32 24 // k.py:32:24\n\tmov.b32 %r0, 1;\n\
+         \t.loc 1 33 24\n\tmov.b32 %r1, 2;\n\t// end inline asm\n\
+         \t// begin inline asm\n\t.loc 1 35 24\n\tmov.b32 %r0, 1;\n\t// end inline asm\n\
+         \t.loc 1 40 5\n\tret;",
+    );
+    let lines = instructions(&module).iter().map(|one| one.source.unwrap().line);
+    assert_eq!(lines.collect::<Vec<_>>(), [31, 32, 32, 35, 40]);
+    let printed = parsed(&print(&module));
+    assert_eq!(printed, module);
 }
 
 /// A kernel in the manner of CUDA authors: comments, names without `%`, typed registers.

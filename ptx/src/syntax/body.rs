@@ -27,6 +27,8 @@ pub(super) struct BodyParser<'a, 'c, 'm> {
     pub(super) body: Body,
     labels: Labels<'a>,
     source: Option<SourceLine>,
+    /// The inline assembly that has had its `.loc`.
+    located: Option<usize>,
     /// Where the operands of the current instruction stand.
     pub(super) places: Vec<At>,
 }
@@ -44,6 +46,7 @@ pub(super) fn parse<'a>(
         body: Body::default(),
         labels: Labels::default(),
         source: None,
+        located: None,
         places: Vec::new(),
     };
     for &(name, at) in parameters {
@@ -103,13 +106,24 @@ impl<'a> BodyParser<'a, '_, '_> {
         }
         match word {
             "reg" => self.registers(),
-            "loc" => {
-                self.source = Some(location(self.cursor)?);
-                Ok(())
-            }
+            "loc" => self.location(),
             "pragma" => pragma(self.cursor),
             _ => Err(self.cursor.error(ErrorKind::UnknownDirective(format!(".{word}")))),
         }
+    }
+
+    /// The line that the instructions behind it come from.
+    ///
+    /// LLVM writes a `.loc` for each line of an inline assembly, counting up from the line where the
+    /// assembly stands: only the first of them is a line of the user's.
+    fn location(&mut self) -> Result<()> {
+        let assembly = self.cursor.assembly();
+        let line = location(self.cursor)?;
+        if assembly.is_none() || assembly != self.located {
+            self.source = Some(line);
+        }
+        self.located = assembly;
+        Ok(())
     }
 
     /// `.reg .b32 %r<5>, t;`

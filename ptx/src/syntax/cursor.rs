@@ -30,12 +30,18 @@ pub(super) struct Cursor<'a> {
     /// Line of `start`, and the byte at which that line begins.
     line: usize,
     line_start: usize,
+    /// The number of comments that begin or end inline assembly, up to here.
+    marks: usize,
 }
+
+/// What LLVM writes around inline assembly.
+const MARKS: [&str; 2] = ["// begin inline asm", "// end inline asm"];
 
 impl<'a> Cursor<'a> {
     pub fn new(text: &'a str) -> Result<Self> {
         let lexer = Token::lexer(text);
-        let mut cursor = Self { text, lexer, token: End, start: 0, end: 0, line: 1, line_start: 0 };
+        let mut cursor =
+            Self { text, lexer, token: End, start: 0, end: 0, line: 1, line_start: 0, marks: 0 };
         cursor.advance()?;
         Ok(cursor)
     }
@@ -59,6 +65,11 @@ impl<'a> Cursor<'a> {
         Position { line: narrow(self.line), column: narrow(self.start - self.line_start + 1) }
     }
 
+    /// The inline assembly that the current token stands in: a number of its own, or none.
+    pub fn assembly(&self) -> Option<usize> {
+        (self.marks % 2 == 1).then_some(self.marks)
+    }
+
     /// The token after the current one.
     pub fn peek(&self) -> Option<Token> {
         self.lexer.clone().next().and_then(std::result::Result::ok)
@@ -69,11 +80,12 @@ impl<'a> Cursor<'a> {
         let left = self.slice();
         let next = self.lexer.next();
         let span = self.lexer.span();
-        let passed = &self.text.as_bytes()[self.start..span.start];
-        for (at, _) in passed.iter().enumerate().filter(|&(_, &byte)| byte == b'\n') {
+        let passed = &self.text[self.start..span.start];
+        for (at, _) in passed.bytes().enumerate().filter(|&(_, byte)| byte == b'\n') {
             self.line += 1;
             self.line_start = self.start + at + 1;
         }
+        self.marks += passed.lines().filter(|line| MARKS.contains(&line.trim())).count();
         (self.start, self.end) = (span.start, span.end);
         self.token = match next {
             None => End,

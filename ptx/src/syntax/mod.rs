@@ -11,7 +11,8 @@
 //! - **T3** An opcode, a modifier or an operand that is not understood is an error, but for the
 //!   families that are [`Op::Opaque`](crate::ir::Op::Opaque) by name.
 //! # Held by
-//! T1, T2: `tests/syntax.rs`, and the fuzz target `parse_never_panics`. T3: `tests/syntax_errors.rs`.
+//! T1: `tests/syntax.rs`, on Triton's texts. T1, T2: `tests/syntax_hostile.rs`, and the fuzz target
+//! `parse_never_panics`. T3: `tests/syntax_words.rs`, `tests/syntax_errors.rs`.
 //! # Not here
 //! What instructions do; whether a target has them.
 
@@ -21,7 +22,6 @@ mod cursor;
 mod declaration;
 mod error;
 pub mod fuzz;
-mod inline;
 mod labels;
 mod lexer;
 mod literal;
@@ -33,6 +33,7 @@ mod scope;
 mod special;
 
 pub use error::{ErrorKind, SyntaxError};
+pub use inline::without_counted_lines;
 
 use crate::ir::{Body, Instruction, Module, Op};
 
@@ -48,7 +49,7 @@ pub fn parse(text: &str) -> Result<Module, SyntaxError> {
         let kind = ErrorKind::TooLarge { what: "the text", limit: MOST_TEXT as u64 };
         return Err(SyntaxError::new(kind, text, 0));
     }
-    module::parse(&inline::without_counted_lines(text))
+    module::parse(text)
 }
 
 /// The text of a module; parsing it gives an equal module.

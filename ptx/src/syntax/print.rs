@@ -246,6 +246,7 @@ fn text_of(body: &Body, operand: &Operand) -> String {
     }
 }
 
+/// `a+8`, `a+-8`: ptxas takes no other form of a negative offset.
 fn plus(base: String, offset: i64) -> String {
-    if offset == 0 { base } else { format!("{base}{offset:+}") }
+    if offset == 0 { base } else { format!("{base}+{offset}") }
 }
