@@ -33,7 +33,6 @@ mod scope;
 mod special;
 
 pub use error::{ErrorKind, SyntaxError};
-pub use inline::without_counted_lines;
 
 use crate::ir::{Body, Instruction, Module, Op};
 
