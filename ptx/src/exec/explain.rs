@@ -163,7 +163,14 @@ impl Program {
                 format!("a write to read-only memory at {}", at(Space::Global, *address)),
             )
             .place("write", *site),
-            _ => self.control_words(finding),
+            Finding::BarrierStuck { .. }
+            | Finding::BarrierDiverged { .. }
+            | Finding::MembersDisagree { .. }
+            | Finding::LaneAbsent { .. }
+            | Finding::Deadlock { .. }
+            | Finding::StepLimit { .. }
+            | Finding::Trap { .. }
+            | Finding::BadOperand { .. } => self.control_words(finding),
         }
     }
 

@@ -111,12 +111,36 @@ impl<'m> Decoder<'m> {
             Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Movmatrix | Op::Mma { .. } => {
                 matrix_action(instruction, resolved)
             }
-            Op::Shfl { .. }
-            | Op::Vote { .. }
-            | Op::Match { .. }
-            | Op::Redux { .. }
-            | Op::Elect
-            | Op::BarWarp => Ok(Action::Warp(Box::new(warp_action(instruction, &resolved)?))),
+            Op::Shfl { mode } => {
+                let [value, lane, clamp] = [0, 1, 2].map(|number| resolved.source_or_sink(number));
+                let (dst, found) = (resolved.first_dst(), resolved.second_dst());
+                let action = WarpAction::Shuffle { mode: *mode, dst, found, value, lane, clamp };
+                warp(instruction, &resolved, 3, action)
+            }
+            Op::Vote { mode } => {
+                let (dst, predicate) = (resolved.first_dst(), resolved.source_or_sink(0));
+                warp(instruction, &resolved, 1, WarpAction::Vote { mode: *mode, dst, predicate })
+            }
+            Op::Match { all, .. } => {
+                let (dst, agree) = (resolved.first_dst(), resolved.second_dst());
+                let value = resolved.source_or_sink(0);
+                let action = WarpAction::Match { all: *all, dst, agree, value };
+                warp(instruction, &resolved, 1, action)
+            }
+            Op::Redux { op, ty, abs, nan } => {
+                let (op, ty, abs, nan) = (*op, *ty, *abs, *nan);
+                if !matches!(ty, Scalar::U32 | Scalar::S32 | Scalar::B32 | Scalar::F32) {
+                    return Err(not_executed(instruction, &format!("redux.{op}.{ty}")));
+                }
+                let (dst, value) = (resolved.first_dst(), resolved.source_or_sink(0));
+                let action = WarpAction::Redux { op, ty, abs, nan, dst, value };
+                warp(instruction, &resolved, 1, action)
+            }
+            Op::Elect => {
+                let (dst, elected) = (resolved.first_dst(), resolved.second_dst());
+                warp(instruction, &resolved, 0, WarpAction::Elect { dst, elected })
+            }
+            Op::BarWarp => warp(instruction, &resolved, 0, WarpAction::Sync),
             Op::Activemask => Ok(Action::Activemask { dst: resolved.first_dst() }),
             Op::Bar { kind, aligned } => barrier(instruction, *kind, *aligned, &resolved),
             Op::Fence { proxy: Some(_), .. } => Ok(Action::Nop),
@@ -209,7 +233,11 @@ impl<'m> Decoder<'m> {
         match self.space(space, at) {
             Space::SharedCluster => Err(not_executed(instruction, "an access to .shared::cluster")),
             Space::Param => Err(not_executed(instruction, "a computed address in .param")),
-            space => Ok(space),
+            space @ (Space::Generic
+            | Space::Global
+            | Space::Shared
+            | Space::Local
+            | Space::Const) => Ok(space),
         }
     }
 
@@ -335,36 +363,16 @@ fn matrix_action(instruction: &Instruction, resolved: Resolved) -> Result<Action
     Ok(Action::Warp(Box::new(WarpStep { members: Members::Live, action })))
 }
 
-fn warp_action(instruction: &Instruction, resolved: &Resolved) -> Result<WarpStep, DecodeError> {
-    let missing = || refuse(instruction, "an operand is missing");
-    let source = |number: usize| resolved.one(number).ok_or_else(missing);
-    let dst = resolved.first_dst();
-    let second = resolved.dst.get(1).copied().unwrap_or(Slot::Sink);
-    let (action, members) = match &instruction.op {
-        Op::Shfl { mode } => {
-            let (value, lane, clamp) = (source(0)?, source(1)?, source(2)?);
-            let action =
-                WarpAction::Shuffle { mode: *mode, dst, found: second, value, lane, clamp };
-            (action, source(3)?)
-        }
-        Op::Vote { mode } => {
-            (WarpAction::Vote { mode: *mode, dst, predicate: source(0)? }, source(1)?)
-        }
-        Op::Match { all, .. } => {
-            (WarpAction::Match { all: *all, dst, agree: second, value: source(0)? }, source(1)?)
-        }
-        Op::Redux { op, ty, abs, nan } => {
-            let (op, ty, abs, nan) = (*op, *ty, *abs, *nan);
-            if !matches!(ty, Scalar::U32 | Scalar::S32 | Scalar::B32 | Scalar::F32) {
-                return Err(not_executed(instruction, &format!("redux.{op}.{ty}")));
-            }
-            (WarpAction::Redux { op, ty, abs, nan, dst, value: source(0)? }, source(1)?)
-        }
-        Op::Elect => (WarpAction::Elect { dst, elected: second }, source(0)?),
-        Op::BarWarp => (WarpAction::Sync, source(0)?),
-        _ => return Err(refuse(instruction, "this is not warp-wide")),
-    };
-    Ok(WarpStep { members: Members::Operand(members), action })
+/// A warp-wide step; `members` is the number of the source operand that names them.
+fn warp(
+    instruction: &Instruction,
+    resolved: &Resolved,
+    members: usize,
+    action: WarpAction,
+) -> Result<Action, DecodeError> {
+    let missing = || refuse(instruction, "there is no member mask");
+    let members = Members::Operand(resolved.one(members).ok_or_else(missing)?);
+    Ok(Action::Warp(Box::new(WarpStep { members, action })))
 }
 
 fn not_executed(instruction: &Instruction, name: &str) -> DecodeError {

@@ -51,6 +51,15 @@ impl Resolved {
     pub fn first_dst(&self) -> Slot {
         self.dst.first().copied().unwrap_or(Slot::Sink)
     }
+
+    pub fn second_dst(&self) -> Slot {
+        self.dst.get(1).copied().unwrap_or(Slot::Sink)
+    }
+
+    /// The only row of a source operand that the signature demands.
+    pub fn source_or_sink(&self, number: usize) -> Slot {
+        self.one(number).unwrap_or(Slot::Sink)
+    }
 }
 
 impl<'m> Decoder<'m> {
