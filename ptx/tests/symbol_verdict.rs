@@ -198,6 +198,8 @@ fn argmax_is_a_choice_that_reads_its_sides() {
     }
     let found = canonical(&trees.graph, level[0].0, 4);
     assert!(found.chooses && found.elements == 4);
+    let text = say(&trees.graph, level[0].1, Some(4));
+    assert!(text.starts_with("unknown: the value is chosen together"), "{text}");
 
     let other = trees.greater(x[0], x[1]);
     let root = trees.choose(other, x[2], x[3]);

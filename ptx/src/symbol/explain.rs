@@ -26,6 +26,9 @@ pub fn explain(graph: &Graph, analysis: &Analysis, names: Names<'_>) -> String {
         Verdict::Unknown(Obstacle::TooLarge) => {
             format!("unknown: the tree has more than {MOST} nodes when it is unfolded")
         }
+        Verdict::Unknown(Obstacle::Choice(_)) => {
+            "unknown: the value is chosen together with another, which alone shows the order".into()
+        }
         Verdict::Unknown(Obstacle::Opaque(leaf)) => format!(
             "unknown: {} could not be followed, or is too large to compare",
             teller.short(*leaf)

@@ -24,7 +24,7 @@ pub use tree::{Entry, Epilogue, MOST, Tree, reductions, sides};
 
 use super::{
     graph::{Graph, Node, NodeId},
-    label::LabelId,
+    label::{LabelId, What},
 };
 use blocks::Judge;
 
@@ -111,6 +111,9 @@ pub enum Obstacle {
     TooLarge,
     /// This leaf could not be followed.
     Opaque(NodeId),
+    /// The choice is between values that are not the elements themselves, as the index of an
+    /// argmax: only the value that is compared shows the order.
+    Choice(NodeId),
 }
 
 /// A tree, its order and the verdict: what a drawing shows.
@@ -172,10 +175,16 @@ impl Analysis {
                 Self { root, above, tree, order: Some(order), departs, verdict }
             }
             Err(disorder) => {
-                let verdict = if let Disorder::Opaque { leaf } = disorder {
-                    Verdict::Unknown(Obstacle::Opaque(leaf))
-                } else {
-                    Verdict::Departs(Departure::Leaves(disorder))
+                let chooses = graph.label_of(root).is_some_and(|label| label.what == What::Select);
+                let verdict = match disorder {
+                    Disorder::Opaque { leaf } => Verdict::Unknown(Obstacle::Opaque(leaf)),
+                    Disorder::NoElement | Disorder::Differs { .. } if chooses => {
+                        Verdict::Unknown(Obstacle::Choice(root))
+                    }
+                    Disorder::NoElement
+                    | Disorder::Differs { .. }
+                    | Disorder::Repeats { .. }
+                    | Disorder::Uneven { .. } => Verdict::Departs(Departure::Leaves(disorder)),
                 };
                 Self { root, above, tree, order: None, departs, verdict }
             }
