@@ -5,7 +5,8 @@
 //! |---|---|
 //! | `x=f32:1024=random:7` | a buffer of 1024 numbers, called `x` |
 //! | `f32:1024` | a buffer of zeros |
-//! | `i32=5` | a scalar |
+//! | `x=f32:16x64` | the same of 16 · 64 elements |
+//! | `i32=5`, `n=5` | a scalar; without a type, of its parameter's |
 //! | `null` | a null pointer |
 //! # Invariants
 //! - **A1** Parsing reads no file and makes no buffer: `fill.rs` does, when it is wanted.
@@ -33,8 +34,17 @@ pub struct Argument {
 #[derive(Clone, PartialEq, Debug)]
 pub enum Value {
     Null,
-    Scalar { ty: ElementType, bits: u64 },
-    Buffer { ty: ElementType, count: usize, fill: Fill },
+    /// A number whose type the parameter says.
+    Number(String),
+    Scalar {
+        ty: ElementType,
+        bits: u64,
+    },
+    Buffer {
+        ty: ElementType,
+        count: usize,
+        fill: Fill,
+    },
 }
 
 impl Argument {
@@ -81,6 +91,9 @@ fn value(text: &str) -> Result<Value, String> {
     if text == "null" {
         return Ok(Value::Null);
     }
+    if number(text) {
+        return Ok(Value::Number(text.to_owned()));
+    }
     let (head, content) = match text.split_once('=') {
         Some((head, content)) => (head, Some(content)),
         None => (text, None),
@@ -92,10 +105,7 @@ fn value(text: &str) -> Result<Value, String> {
     let ty: ElementType = ty.parse().map_err(|_| format!("`{ty}` is no type: {NAMES}"))?;
     match (count, content) {
         (Some(count), content) => {
-            let count = count.parse().map_err(|_| format!("`{count}` is no number of elements"))?;
-            if count > MOST_BYTES / ty.bytes() {
-                return Err(format!("{count} elements are more than the {MOST_BYTES} bytes allowed"));
-            }
+            let count = self::count(count, ty)?;
             let fill = content.map_or(Ok(Fill::Zero), |content| Fill::parse(ty, count, content))?;
             Ok(Value::Buffer { ty, count, fill })
         }
@@ -105,6 +115,23 @@ fn value(text: &str) -> Result<Value, String> {
         },
         (None, None) => Err(format!("a scalar is {ty}=VALUE, a buffer is {ty}:COUNT")),
     }
+}
+
+/// It begins as numbers do, not as types do.
+fn number(text: &str) -> bool {
+    text.starts_with(|first: char| first.is_ascii_digit() || "+-.".contains(first))
+        || ["inf", "nan"].contains(&text)
+}
+
+/// Elements of a buffer: one number, or the product of several.
+fn count(text: &str, ty: ElementType) -> Result<usize, String> {
+    let sizes = text.split('x').map(|size| size.parse().ok());
+    let count = sizes.reduce(|all: Option<usize>, size| all?.checked_mul(size?)).flatten();
+    let count = count.ok_or_else(|| format!("`{text}` is no number of elements"))?;
+    if count > MOST_BYTES / ty.bytes() {
+        return Err(format!("{count} elements are more than the {MOST_BYTES} bytes allowed"));
+    }
+    Ok(count)
 }
 
 #[cfg(test)]
@@ -124,15 +151,22 @@ mod tests {
         let named = parse("x=f32:4=1,2,3,4");
         assert_eq!(named.name.as_deref(), Some("x"));
         assert_eq!(parse("f32:4=1,2,3,4").value, named.value);
-        assert_eq!(parse("n=i32=-1").value, Value::Scalar { ty: ElementType::I32, bits: 0xffff_ffff });
+        assert_eq!(
+            parse("n=i32=-1").value,
+            Value::Scalar { ty: ElementType::I32, bits: 0xffff_ffff }
+        );
         assert_eq!(parse("scratch=null").value, Value::Null);
+        assert_eq!(parse("n=-5").value, Value::Number("-5".into()));
+        assert_eq!(parse("f32:2x3").value, parse("x=f32:6").value);
         assert_eq!(parse("null").name, None);
     }
 
     #[test]
     fn what_is_wrong_is_said() {
-        assert!(refusal("f31:4=0").contains("`f31` is no type") || refusal("f31:4=0").contains("`f31:4`"));
-        assert!(refusal("x=5").contains("`5` is no type"));
+        assert!(refusal("f31:4=0").contains("`f31:4` is neither a type"));
+        assert!(refusal("x=f31:4=0").contains("`f31` is no type"));
+        assert!(refusal("f32:99999999999999999999").contains("is no number of elements"));
+        assert!(refusal("f64:9999999999x9").contains("more than the"));
         assert!(refusal("f32").contains("a scalar is f32=VALUE"));
         assert!(refusal("i32=iota").contains("a buffer is i32:COUNT=iota"));
         assert!(refusal("f32:-1=0").contains("`-1` is no number of elements"));

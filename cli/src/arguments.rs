@@ -12,7 +12,7 @@ use crate::{argument::Argument, help};
 
 /// Run a Triton kernel's PTX on the CPU, exact to the bit, and judge its reductions.
 #[derive(Parser, Debug)]
-#[command(name = "bitstable", version, about, after_help = help::COMMAND, max_term_width = 96)]
+#[command(name = "bitstable", version, about, after_help = help::COMMAND, term_width = 96)]
 pub struct CommandLine {
     #[command(subcommand)]
     pub command: Command,

@@ -81,7 +81,8 @@ impl ElementType {
     pub fn read(self, text: &str) -> Result<u64, String> {
         if let Some(digits) = text.strip_prefix("0x") {
             let bits = u64::from_str_radix(digits, 16).ok().filter(|bits| bits & !self.mask() == 0);
-            return bits.ok_or_else(|| format!("{text} is no pattern of {} bits", 8 * self.bytes()));
+            return bits
+                .ok_or_else(|| format!("{text} is no pattern of {} bits", 8 * self.bytes()));
         }
         let wrong = || format!("`{text}` is no {self}");
         if self.rounds() {
@@ -93,8 +94,11 @@ impl ElementType {
         }
         let value: i128 = text.parse().map_err(|_| wrong())?;
         let width = 8 * self.bytes();
-        let (least, past) =
-            if self.signed() { (-(1i128 << (width - 1)), 1 << (width - 1)) } else { (0, 1 << width) };
+        let (least, past) = if self.signed() {
+            (-(1i128 << (width - 1)), 1 << (width - 1))
+        } else {
+            (0, 1 << width)
+        };
         if !(least..past).contains(&value) {
             return Err(format!("{value} is outside {self}: {least} to {}", past - 1));
         }

@@ -3,11 +3,12 @@
 //! # Idea
 //! | text | elements |
 //! |---|---|
-//! | `0`, `-1.5`, `0x7fc0` | all the same; after `0x`, the bits themselves |
+//! | `0`, `-1.5`, `zero`, `0x7fc0` | all the same; after `0x`, the bits themselves |
 //! | `1,2,3,4` | as listed |
 //! | `iota` | 0, 1, 2, … |
 //! | `random:SEED` | floats in [-1, 1); integers of any value |
 //! | `random:SEED:LO..HI` | in [LO, HI) |
+//! | `LO..HI` | the same, from seed 0 |
 //! | `@FILE` | the file's bytes, or the array of a `.npy` file |
 //! # Invariants
 //! - **F1** Random elements are a function of seed, type, range and position: draw `k` of
@@ -26,7 +27,10 @@ pub enum Fill {
     Same(u64),
     List(Vec<u64>),
     Iota,
-    Random { seed: u64, range: Range },
+    Random {
+        seed: u64,
+        range: Range,
+    },
     File(PathBuf),
 }
 
@@ -35,9 +39,15 @@ pub enum Fill {
 pub enum Range {
     /// Any bits: integers without a range.
     Bits,
-    Floats { lo: f64, hi: f64 },
+    Floats {
+        lo: f64,
+        hi: f64,
+    },
     /// `lo` and what is added to it at most.
-    Integers { lo: i128, span: u64 },
+    Integers {
+        lo: i128,
+        span: u64,
+    },
 }
 
 impl Fill {
@@ -46,20 +56,26 @@ impl Fill {
         if let Some(path) = text.strip_prefix('@') {
             return Ok(Self::File(PathBuf::from(path)));
         }
-        if text == "iota" {
-            return Ok(Self::Iota);
+        match text {
+            "iota" => return Ok(Self::Iota),
+            "zero" => return Ok(Self::Zero),
+            _ => {}
         }
         if let Some(rest) = text.strip_prefix("random:") {
             let (seed, range) = rest.split_once(':').map_or((rest, None), |(s, r)| (s, Some(r)));
             let seed = seed.parse().map_err(|_| format!("`{seed}` is no seed"))?;
             return Ok(Self::Random { seed, range: self::range(ty, range)? });
         }
+        if text.contains("..") {
+            return Ok(Self::Random { seed: 0, range: self::range(ty, Some(text))? });
+        }
         if !text.contains(',') {
             return ty.read(text).map(Self::Same).map_err(|reason| {
                 format!("{reason} (a buffer is a number, a list, iota, random:SEED or @FILE)")
             });
         }
-        let numbers = text.split(',').map(|one| ty.read(one.trim())).collect::<Result<Vec<_>, _>>()?;
+        let numbers =
+            text.split(',').map(|one| ty.read(one.trim())).collect::<Result<Vec<_>, _>>()?;
         if numbers.len() != count {
             return Err(format!("{} numbers for {count} elements", numbers.len()));
         }

@@ -3,7 +3,7 @@
 /// Under `bitstable --help`.
 pub const COMMAND: &str = "\
 Examples:
-  bitstable run add.ptx --grid 8 x=f32:1024=random:1 y=f32:1024=random:2 out=f32:1024 n=i32=1024
+  bitstable run add.ptx --grid 8 x=f32:1024=random:1 y=f32:1024=random:2 out=f32:1024 n=1024
   bitstable tree sum.ptx --grid 4 x=f32:4096=random:1 out=f32:4 --svg sum.svg
 
 `bitstable run --help` and `bitstable tree --help` say where a Triton kernel's PTX is, how
@@ -23,7 +23,7 @@ pub const RUN: &str = concat!(
 Examples:
   Add two vectors; print eight elements of the result:
     bitstable run add.ptx --grid 8 --print out:8 \\
-        x=f32:1024=random:1 y=f32:1024=random:2 out=f32:1024 n=i32=1024
+        x=f32:1024=random:1 y=f32:1024=random:2 out=f32:1024 n=1024
 
   Does the result depend on the order in which warps and CTAs run?
     bitstable run histogram.ptx --grid 8 --schedules 20 x=i32:4096=random:3:0..256 h=i32:256

@@ -95,7 +95,10 @@ fn text(path: &Path) -> Result<(String, String), Failure> {
     read.map_err(|error| Failure::Read { path: shown.clone(), reason: error.to_string() })?;
     let text = String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::Read { path: shown.clone(), reason: format!("byte {at} is not UTF-8: no PTX text") }
+        Failure::Read {
+            path: shown.clone(),
+            reason: format!("byte {at} is not UTF-8: no PTX text"),
+        }
     })?;
     Ok((shown, text))
 }

@@ -123,6 +123,10 @@ impl Launch {
     fn argument(&mut self, number: usize, given: &Argument, param: &Param) -> Result<(), Failure> {
         let wants = describe(param);
         match &given.value {
+            Value::Number(text) if !param.pointer => {
+                let bits = of_parameter(param, text).map_err(|reason| given.failure(reason))?;
+                self.write(param.offset, &bits.to_le_bytes()[..param.bytes.min(8) as usize]);
+            }
             Value::Null if takes_pointer(param) => {}
             Value::Buffer { ty, count, fill } if takes_pointer(param) => {
                 let name = given.name.clone().unwrap_or_else(|| format!("arg{number}"));
@@ -135,12 +139,15 @@ impl Launch {
                 let reason = format!("parameter {number} is {wants}, which takes no buffer");
                 return Err(given.failure(reason));
             }
-            Value::Scalar { .. } if param.pointer => {
+            Value::Scalar { .. } | Value::Number(_) if param.pointer => {
                 let reason = format!("parameter {number} is {wants}: give a buffer, or null");
                 return Err(given.failure(reason));
             }
+            // Numbers for parameters that are no pointers are above.
+            Value::Number(_) => {}
             Value::Scalar { ty, bits } => {
-                if ty.bytes() != param.bytes as usize || ty.is_float() != accepts_float(param, *ty) {
+                if ty.bytes() != param.bytes as usize || ty.is_float() != accepts_float(param, *ty)
+                {
                     return Err(given.failure(format!("parameter {number} is {wants}, not {ty}")));
                 }
                 self.write(param.offset, &bits.to_le_bytes()[..ty.bytes()]);
@@ -250,6 +257,28 @@ fn accepts_float(param: &Param, given: ElementType) -> bool {
         Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64 => given.is_float(),
         _ => false,
     }
+}
+
+/// A number of the parameter's own type. PTX does not tell signed from unsigned parameters.
+fn of_parameter(param: &Param, text: &str) -> Result<u64, String> {
+    let float = match param.ty {
+        Scalar::F16 => Some(ElementType::F16),
+        Scalar::BF16 => Some(ElementType::Bf16),
+        Scalar::F32 => Some(ElementType::F32),
+        Scalar::F64 => Some(ElementType::F64),
+        _ => None,
+    };
+    if let Some(ty) = float {
+        return ty.read(text);
+    }
+    let (signed, unsigned) = match param.bytes {
+        1 => (ElementType::I8, ElementType::U8),
+        2 => (ElementType::I16, ElementType::U16),
+        4 => (ElementType::I32, ElementType::U32),
+        8 => (ElementType::I64, ElementType::U64),
+        bytes => return Err(format!("a parameter of {bytes} bytes takes no number")),
+    };
+    signed.read(text).or_else(|_| unsigned.read(text))
 }
 
 fn describe(param: &Param) -> String {

@@ -43,7 +43,9 @@ pub fn read(content: &[u8], ty: ElementType) -> Result<Vec<u8>, String> {
     if kind != word(ty) || order == ">" {
         return Err(format!("it holds {found}, not {ty} (<{})", word(ty)));
     }
-    let one_axis = value(header, "shape").is_some_and(|shape| shape.matches(',').count() < 2);
+    let sizes =
+        |shape: &str| shape.split(',').filter(|size| size.contains(char::is_numeric)).count();
+    let one_axis = value(header, "shape").is_some_and(|shape| sizes(shape) < 2);
     if value(header, "fortran_order") != Some("False") && !one_axis {
         return Err("it is in Fortran's order".into());
     }

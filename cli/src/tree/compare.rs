@@ -42,8 +42,9 @@ impl Difference {
             let digest = mine.of(a.symbols.graph(), output.node);
             let same = match_.is_some_and(|theirs| {
                 // What could not be followed is never the same.
-                digest.is_some() && digest.map(|d| d.tree)
-                    == other.of(b.symbols.graph(), theirs.node).map(|d| d.tree)
+                digest.is_some()
+                    && digest.map(|d| d.tree)
+                        == other.of(b.symbols.graph(), theirs.node).map(|d| d.tree)
             });
             if !same {
                 differing.push((a.name(output), Some(output), match_));

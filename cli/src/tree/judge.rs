@@ -17,10 +17,7 @@ mod combine;
 
 use std::rc::Rc;
 
-use bitstable_ptx::symbol::{
-    Expect, Graph, NodeId, Verdict, analyse,
-    verdict::Analysis,
-};
+use bitstable_ptx::symbol::{Expect, Graph, NodeId, Verdict, analyse, verdict::Analysis};
 use rustc_hash::FxHashMap;
 
 use super::shape::Shapes;
@@ -126,7 +123,9 @@ impl<'g> Judge<'g> {
     fn alone(&mut self, output: NodeId) -> Judgement {
         let analysis = analyse(self.graph, output, self.expect);
         let standing = match &analysis.verdict {
-            Verdict::Canonical(found) if found.combine.is_none() && self.expect.extent.is_none() => {
+            Verdict::Canonical(found)
+                if found.combine.is_none() && self.expect.extent.is_none() =>
+            {
                 Standing::NoReduction
             }
             Verdict::Departs(_) if self.expect.extent.is_none() => Standing::NoReduction,

@@ -212,13 +212,19 @@ fn ranges(trace: &Trace, outputs: &[Output]) -> Vec<String> {
     let mut runs: Vec<(usize, usize, usize)> = Vec::new();
     for output in outputs {
         match runs.last_mut() {
-            Some((buffer, _, end)) if *buffer == output.buffer && *end == output.element => *end += 1,
+            Some((buffer, _, end)) if *buffer == output.buffer && *end == output.element => {
+                *end += 1
+            }
             _ => runs.push((output.buffer, output.element, output.element + 1)),
         }
     }
     let name = |(buffer, start, end): (usize, usize, usize)| {
         let buffer = &trace.launch.buffers[buffer].name;
-        if end == start + 1 { format!("{buffer}[{start}]") } else { format!("{buffer}[{start}..{end}]") }
+        if end == start + 1 {
+            format!("{buffer}[{start}]")
+        } else {
+            format!("{buffer}[{start}..{end}]")
+        }
     };
     runs.into_iter().map(name).collect()
 }
