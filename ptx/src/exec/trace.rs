@@ -7,6 +7,9 @@
 //! - **Y1** Every action that writes a register or memory has an event here: [`Cta::trace`] and
 //!   [`Cta::trace_warp`] match without a default.
 
+use rustc_hash::FxHashMap;
+use smallvec::SmallVec;
+
 use super::{
     cta::Cta,
     decode::NEGATE,
@@ -19,6 +22,7 @@ use super::{
 use crate::{
     ir::{Op, Scalar, Space},
     memory::space,
+    num::atomic::apply,
     report::Thread,
     symbol::{self, Area, Limit, MmaCells, Place, Symbols},
 };
@@ -189,25 +193,24 @@ impl Cta<'_> {
         let places = self.places(symbols, at, step.space, step.address);
         let addresses = self.addresses(at.warp, step.address);
         let registers = &self.warps[at.warp].registers;
+        // What earlier lanes of this step make of a word: memory does not have it yet.
+        let mut made: FxHashMap<u64, u64> = FxHashMap::default();
         for element in 0..step.operand.len() {
             let offset = element as u64 * u64::from(step.ty.bytes());
-            let src: Vec<Slot> =
-                [&step.operand, &step.new].iter().filter_map(|s| s.get(element)).copied().collect();
+            let slots = [step.operand.get(element), step.new.get(element)];
+            let src: SmallVec<[Slot; 2]> = slots.into_iter().flatten().copied().collect();
             for lane in lanes(at.active) {
+                let place = places[lane].after(offset);
                 let mut raw = [0; 8];
                 let bytes = &mut raw[..step.ty.bytes().min(8) as usize];
                 let generic = space::generic(step.space, addresses[lane]).wrapping_add(offset);
                 self.memory.peek(self.context.memory, at.warp as u32, lane, generic, bytes);
-                symbols.atomic(
-                    here,
-                    op,
-                    lane,
-                    step.dst.get(element).copied(),
-                    &src,
-                    registers,
-                    places[lane].after(offset),
-                    u64::from_le_bytes(raw),
-                )?;
+                let old = made.get(&generic).copied().unwrap_or(u64::from_le_bytes(raw));
+                let [operand, new] = slots.map(|s| s.map_or(0, |s| registers.lane(*s, lane)));
+                let after = apply(step.op, step.ty, place.area.space, old, operand, new);
+                made.insert(generic, after);
+                let dst = step.dst.get(element).copied();
+                symbols.atomic(here, op, lane, dst, &src, registers, place, old)?;
             }
         }
         Ok(())
