@@ -82,7 +82,7 @@ pub struct TreeOptions {
     #[arg(long, value_name = "N", default_value_t = 8 << 20, help_heading = "Trees")]
     pub nodes: usize,
 
-    /// Print a tree of each kind, of at most LINES lines
+    /// Print a tree of each kind of output, of at most LINES lines [default: 64]
     #[arg(long, value_name = "LINES", num_args = 0..=1, require_equals = true,
           default_missing_value = "64", help_heading = "Output")]
     pub print: Option<usize>,
@@ -91,7 +91,7 @@ pub struct TreeOptions {
     #[arg(long, value_name = "FILE", help_heading = "Output")]
     pub svg: Option<PathBuf>,
 
-    /// Show all kinds of trees, not only the first 16
+    /// Show all kinds of outputs, not only the first 16
     #[arg(long, help_heading = "Output")]
     pub all: bool,
 }

@@ -33,7 +33,7 @@ pub enum Failure {
     Argument { given: String, reason: String },
     #[error("{path}: the kernel takes {expected}, {given} given{listing}")]
     Count { path: String, expected: String, given: String, listing: String },
-    #[error("there is no argument named `{name}`; there are {known}")]
+    #[error("there is no buffer named `{name}`; there are {known}")]
     UnknownName { name: String, known: String },
     #[error("`{0}` names more than one argument")]
     Ambiguous(String),

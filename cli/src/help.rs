@@ -49,9 +49,11 @@ Examples:
     bitstable tree warps4/sum.ptx --compare warps8/sum.ptx --grid 4 \\
         x=f32:4096=random:1 out=f32:4
 
-A tree is canonical when neighbours are joined first: [0, 2n) is [0, n) and [n, 2n), the lower on
-the left. Outputs are grouped when their trees differ only in where their leaves begin. With
---compare the exit status says whether the trees are the same, canonical or not.
+A tree is canonical when neighbours are joined first: [0, 2n) is [0, n) and [n, 2n), the lower
+one on the left. An output may have several reductions below it, as a softmax has, or none; the
+order of minima, maxima and integer sums does not matter. Outputs whose reductions differ only
+in where their leaves begin are shown together. With --compare the exit status says whether the
+trees are the same, canonical or not.
 ",
     include_str!("help/launch.txt")
 );

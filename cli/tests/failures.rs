@@ -4,11 +4,18 @@ mod common;
 
 use common::failure;
 
+/// Command lines, each with what is said about it.
+fn transcript(command: &str, rest: &[&str]) -> String {
+    let say = |rest: &&str| {
+        format!("$ bitstable {command} {rest}\n{}", failure(&format!("{command} {rest}")))
+    };
+    rest.iter().map(say).collect::<Vec<_>>().join("\n")
+}
+
 #[test]
 fn files() {
-    insta::assert_snapshot!(failure("run K/none.ptx --grid 1"), @r"
-    error: tests/kernels/none.ptx: No such file or directory (os error 2)
-    ");
+    let said = failure("run K/none.ptx --grid 1");
+    assert!(said.starts_with("error: tests/kernels/none.ptx: No such file"), "{said}");
     let said = failure("run tests --grid 1");
     assert!(said.starts_with("error: tests: "), "{said}");
 }
@@ -26,53 +33,65 @@ fn broken(name: &str, from: &str, to: &str) -> String {
 
 #[test]
 fn syntax_errors_have_a_place_and_a_caret() {
-    insta::assert_snapshot!(broken("unknown.ptx", "add.f32 %r7", "add.f33 %r7"), @"");
+    insta::assert_snapshot!(broken("unknown.ptx", "add.f32 %r7", "add.f33 %r7"));
 }
 
 #[test]
 fn instructions_that_are_not_executed_have_a_place_and_a_caret() {
     let opaque = "tcgen05.wait::ld.sync.aligned;\n\tadd.f32 %r7";
-    insta::assert_snapshot!(broken("opaque.ptx", "add.f32 %r7", opaque), @"");
+    insta::assert_snapshot!(broken("opaque.ptx", "add.f32 %r7", opaque));
 }
 
 #[test]
 fn arguments() {
-    let add = "run K/add.ptx --grid 2";
-    insta::assert_snapshot!(failure(&format!("{add} f32:200")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} i32=1 f32:1 f32:1 n=1")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} f32:1 f32:1 f32:1 n=f32:1")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} f32:1 f32:1 f32:1 n=f32=1")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} f32:1 f32:1 f32:1 n=1.5")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} x=f32:1 x=f32:1 f32:1 n=1")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} x=f32:1=@none.npy f32:1 f32:1 n=1")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} x=f32:3=1,2 f32:1 f32:1 n=1")), @"");
+    let told = transcript(
+        "run K/add.ptx --grid 2",
+        &[
+            "f32:200",
+            "i32=1 f32:1 f32:1 n=1",
+            "f32:1 f32:1 f32:1 n=f32:1",
+            "f32:1 f32:1 f32:1 n=f32=1",
+            "f32:1 f32:1 f32:1 n=1.5",
+            "x=f32:1 x=f32:1 f32:1 n=1",
+            "x=f32:1=@none.npy f32:1 f32:1 n=1",
+            "x=f32:3=1,2 f32:1 f32:1 n=1",
+        ],
+    );
+    insta::assert_snapshot!(told);
 }
 
 #[test]
 fn options() {
-    let add = "run K/add.ptx f32:1 f32:1 f32:1 n=1";
-    insta::assert_snapshot!(failure(add), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 0")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --block 64")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --print z")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --schedule backward")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --mma fast")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --triton K/add.ptx")), @"");
-    insta::assert_snapshot!(failure(&format!("{add} --grid 1 --entry sub")), @"");
+    let told = transcript(
+        "run K/add.ptx f32:1 f32:1 f32:1 n=1",
+        &[
+            "",
+            "--grid 0",
+            "--grid 1,2,3,4",
+            "--grid 1 --block 64",
+            "--grid 1 --print z",
+            "--grid 1 --schedule backward",
+            "--grid 1 --mma fast",
+            "--grid 1 --triton K/add.ptx",
+            "--grid 1 --entry sub",
+        ],
+    );
+    insta::assert_snapshot!(told);
 }
 
 #[test]
 fn trees() {
-    let sum = "tree K/row_sum.ptx --grid 1 --shared 8 x=f32:64=1 out=f32:1";
-    insta::assert_snapshot!(failure(&format!("{sum} --output out:7")), @"");
-    insta::assert_snapshot!(failure(&format!("{sum} --leaves y")), @"");
-    insta::assert_snapshot!(failure(&format!("{sum} --nodes 20")), @"");
-    insta::assert_snapshot!(failure(&format!("{sum} --output x")), @"");
+    let told = transcript(
+        "tree K/row_sum.ptx --grid 1 --shared 8 x=f32:64=1 out=f32:1",
+        &["--output out:7", "--leaves y", "--nodes 20", "--output x"],
+    );
+    insta::assert_snapshot!(told);
 }
 
 #[test]
 fn python_s_commands_say_where_they_are() {
-    insta::assert_snapshot!(failure("bits kernel.py --anything"), @"");
+    let said = failure("bits kernel.py --anything");
+    assert!(said.contains("needs Python and Triton") && said.contains("help: "), "{said}");
 }
 
 #[test]

@@ -9,6 +9,7 @@ use crate::{
     arguments::{Selection, TreeOptions},
     failure::Failure,
     launch::{Buffer, Launch, Ran},
+    streams::counted,
 };
 
 /// A traced run.
@@ -41,7 +42,7 @@ impl Trace {
                 return Err(Failure::Option {
                     option: "--output",
                     given: format!("{}:{}", wanted.name, wanted.number.unwrap_or(0)),
-                    reason: format!("it has {} elements", buffer.count),
+                    reason: format!("it has {}", counted(buffer.count, "element")),
                 });
             }
         }
