@@ -122,9 +122,7 @@ impl Cta<'_> {
         let complete = generation.arrived() >= generation.expected;
         self.memory.barrier_arrive(id, at.warp as u32, at.active, !waits);
         if waits {
-            let group = &mut self.warps[at.warp].groups[at.group];
-            group.pc = at.pc;
-            group.state = State::Barrier(id);
+            self.warps[at.warp].wait(at.group, at.pc, State::Barrier(id));
         }
         if complete {
             self.complete(id);
@@ -168,7 +166,6 @@ impl Cta<'_> {
                     group.pc += 1;
                 }
             }
-            warp.rest();
         }
     }
 
@@ -201,9 +198,7 @@ impl Cta<'_> {
 
     /// Puts a group to sleep at its step.
     pub fn wait(&mut self, at: At, state: State) -> Flow {
-        let group = &mut self.warps[at.warp].groups[at.group];
-        group.pc = at.pc;
-        group.state = state;
+        self.warps[at.warp].wait(at.group, at.pc, state);
         Flow::Left
     }
 

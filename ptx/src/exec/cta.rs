@@ -53,6 +53,8 @@ pub(crate) struct Cta<'a> {
     /// Symbols ran out.
     pub limit: Option<Limit>,
     pub counts: Counts,
+    /// What turns paid beside the steps that were run.
+    pub surcharge: u64,
     /// Linear index in the grid.
     pub index: u32,
     random: Random,
@@ -83,6 +85,7 @@ impl<'a> Cta<'a> {
             symbols,
             limit: None,
             counts: Counts::default(),
+            surcharge: 0,
             index,
             random: context.random(index),
             order: Vec::new(),
@@ -145,9 +148,9 @@ impl<'a> Cta<'a> {
         u64::from(value)
     }
 
-    /// Runs warps in turn until about `budget` warp steps are done or the CTA is finished.
+    /// Runs warps in turn until about `budget` is spent or the CTA is finished.
     pub fn turn(&mut self, budget: u64) -> Turn {
-        let end = self.counts.warp_steps.saturating_add(budget);
+        let end = self.spent().saturating_add(budget);
         while !self.stopped {
             if self.warps.iter().all(Warp::finished) {
                 return Turn::Finished;
@@ -166,11 +169,15 @@ impl<'a> Cta<'a> {
             if self.counts.warp_steps == before && !self.stopped {
                 self.unblock();
             }
-            if self.counts.warp_steps >= end && !self.stopped {
+            if self.spent() >= end && !self.stopped {
                 return Turn::Yielded;
             }
         }
         Turn::Finished
+    }
+
+    fn spent(&self) -> u64 {
+        self.counts.warp_steps + self.surcharge
     }
 
     /// Stops the CTA at the step limit, or when the host asks.

@@ -1,9 +1,12 @@
 //! In what order CTAs and warps run.
 //!
+//! Turns are long where order is all that matters. Whoever waits for others by asking memory again
+//! and again must not use up a long one, so that asking costs more than a step.
 //! # Invariants
 //! - **S1** A schedule is a value: the same one gives the same run, on any machine.
 
-use super::random::Random;
+use super::{program::Action, random::Random};
+use crate::ir::{Mbarrier, Ordering};
 
 /// The order of turns.
 #[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
@@ -34,6 +37,39 @@ impl Schedule {
         match self {
             Schedule::Forward | Schedule::Reversed => 1 << 14,
             Schedule::Random(_) => 1 << random.below(9),
+        }
+    }
+
+    /// What a step costs of its turn.
+    pub(crate) fn price(self, action: &Action) -> u64 {
+        let asks = match action {
+            Action::Load(load) => !matches!(load.ordering, Ordering::Weak),
+            Action::Atomic(_) => true,
+            Action::Mbarrier(step) => matches!(step.op, Mbarrier::Wait { .. }),
+            Action::Lane(_)
+            | Action::Param { .. }
+            | Action::Store(_)
+            | Action::Copy(_)
+            | Action::CopyCommit
+            | Action::CopyWait(_)
+            | Action::CopyArrive { .. }
+            | Action::Fence { .. }
+            | Action::Warp(_)
+            | Action::Barrier(_)
+            | Action::Activemask { .. }
+            | Action::Clock { .. }
+            | Action::Branch { .. }
+            | Action::BranchIndexed { .. }
+            | Action::Call { .. }
+            | Action::Return
+            | Action::Exit
+            | Action::Trap
+            | Action::External(_)
+            | Action::Nop => false,
+        };
+        match self {
+            Schedule::Forward | Schedule::Reversed if asks => 256,
+            Schedule::Forward | Schedule::Reversed | Schedule::Random(_) => 1,
         }
     }
 

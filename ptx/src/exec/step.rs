@@ -44,7 +44,11 @@ impl Cta<'_> {
         let mut left = quantum;
         while left > 0 {
             let Some(group) = self.warps[warp].choose() else { return };
+            let lane = self.warps[warp].groups[group].mask.trailing_zeros();
             left = self.run_group(warp, group, left);
+            if left == 0 {
+                self.warps[warp].tire(lane);
+            }
         }
     }
 
@@ -63,14 +67,11 @@ impl Cta<'_> {
             }
             if left == 0 || pc == meeting {
                 self.warps[warp].groups[group].pc = pc;
-                if left == 0 {
-                    self.warps[warp].tire(pc);
-                }
                 return left;
             }
             let step = &program.steps[pc as usize];
             let active = mask & holds(step.guard, &self.warps[warp].registers);
-            left -= 1;
+            left -= self.charge(&step.action).min(left);
             self.counts.warp_steps += 1;
             self.counts.thread_steps += u64::from(active.count_ones());
             let at = At { warp, group, pc, mask, active };
@@ -83,12 +84,16 @@ impl Cta<'_> {
                         return left;
                     }
                 }
-                Flow::Left => {
-                    self.warps[warp].rest();
-                    return left;
-                }
+                Flow::Left => return left,
             }
         }
+    }
+
+    /// What a step costs of its turn.
+    fn charge(&mut self, action: &Action) -> u64 {
+        let price = self.context.schedule.price(action);
+        self.surcharge += price - 1;
+        price
     }
 
     /// The tight loop over lane instructions.

@@ -3,8 +3,8 @@
 //! # Idea
 //! A [`Group`] is a set of lanes with one program counter and one call stack. A branch splits it,
 //! meeting at the same place merges it again. The group that is furthest back runs first, so that
-//! lanes meet where control flow joins; a group that runs long without an event yields to the
-//! others, so that every thread goes on (independent thread scheduling).
+//! lanes meet where control flow joins; but one that used up its turn comes after all that used up
+//! fewer, so that every thread goes on (independent thread scheduling).
 //! # Invariants
 //! - **W1** The masks of the groups are disjoint and, with `exited`, cover the warp's lanes.
 //! - **W2** Two groups that are ready, with one pc and one stack, are one group.
@@ -31,6 +31,8 @@ pub(crate) struct Group {
     pub state: State,
     /// Where to return to, innermost last.
     pub stack: SmallVec<[u32; 2]>,
+    /// Turns used up since it last waited.
+    turns: u32,
 }
 
 #[derive(Clone, Debug)]
@@ -40,13 +42,11 @@ pub(crate) struct Warp {
     /// The lanes that exist: fewer than 32 in the last warp of an odd CTA.
     pub lanes: Mask,
     pub exited: Mask,
-    /// The group that used up its turn last: others go first.
-    tired: Option<u32>,
 }
 
 impl Warp {
     pub fn new(registers: Registers, lanes: Mask) -> Self {
-        let mut warp = Self { registers, groups: Vec::new(), lanes, exited: 0, tired: None };
+        let mut warp = Self { registers, groups: Vec::new(), lanes, exited: 0 };
         warp.restart(lanes);
         warp
     }
@@ -55,9 +55,9 @@ impl Warp {
     pub fn restart(&mut self, lanes: Mask) {
         self.lanes = lanes;
         self.exited = 0;
-        self.tired = None;
         self.groups.clear();
-        self.groups.push(Group { pc: 0, mask: lanes, state: State::Ready, stack: SmallVec::new() });
+        let stack = SmallVec::new();
+        self.groups.push(Group { pc: 0, mask: lanes, state: State::Ready, stack, turns: 0 });
     }
 
     /// Lanes that have not exited.
@@ -75,24 +75,22 @@ impl Warp {
             return (only.state == State::Ready).then_some(0);
         }
         self.merge();
-        let ready =
-            || self.groups.iter().enumerate().filter(|(_, group)| group.state == State::Ready);
-        let fresh = |group: &Group| Some(group.pc) != self.tired;
-        let first = |groups: &mut dyn Iterator<Item = (usize, &Group)>| {
-            groups.min_by_key(|(_, group)| (group.pc, group.mask)).map(|(at, _)| at)
-        };
-        let rested = first(&mut ready().filter(|(_, group)| fresh(group)));
-        rested.or_else(|| first(&mut ready()))
+        let groups = self.groups.iter().enumerate();
+        let ready = groups.filter(|(_, group)| group.state == State::Ready);
+        ready.min_by_key(|(_, group)| (group.turns, group.pc, group.mask)).map(|(at, _)| at)
     }
 
-    /// Remembers that the group at `pc` used up its turn.
-    pub fn tire(&mut self, pc: u32) {
-        self.tired = Some(pc);
+    /// The group of a lane used up a turn.
+    pub fn tire(&mut self, lane: u32) {
+        if let Some(group) = self.groups.iter_mut().find(|group| group.mask >> lane & 1 != 0) {
+            group.turns = group.turns.saturating_add(1);
+        }
     }
 
-    /// Forgets which group used up its turn: something happened.
-    pub fn rest(&mut self) {
-        self.tired = None;
+    /// Puts a group to sleep at a step.
+    pub fn wait(&mut self, group: usize, pc: u32, state: State) {
+        let group = &mut self.groups[group];
+        (group.pc, group.state, group.turns) = (pc, state, 0);
     }
 
     fn merge(&mut self) {
@@ -107,6 +105,7 @@ impl Warp {
                     let gone = self.groups.swap_remove(other);
                     let kept = &mut self.groups[at];
                     kept.mask |= gone.mask;
+                    kept.turns = kept.turns.max(gone.turns);
                     // Whoever waits for members asks again, now with more of them.
                     kept.state = State::Ready;
                 } else {
@@ -144,7 +143,7 @@ impl Warp {
     pub fn split(&mut self, group: usize, mask: Mask, pc: u32) {
         let from = &mut self.groups[group];
         from.mask &= !mask;
-        let stack = from.stack.clone();
-        self.groups.push(Group { pc, mask, state: State::Ready, stack });
+        let (stack, turns) = (from.stack.clone(), from.turns);
+        self.groups.push(Group { pc, mask, state: State::Ready, stack, turns });
     }
 }
