@@ -1,12 +1,14 @@
 //! Calls: copies in, a jump, copies out; and the two functions of the CUDA runtime.
 
+use rustc_hash::FxHashMap;
+
 use super::{DecodeError, Decoder, Frame, refuse, storage::Place};
 use crate::{
     exec::{
         program::{Action, Address, ExternalCall, Origin, StepGuard, Transfer},
         registers::Slot,
     },
-    ir::{Instruction, Op, Operand, Ordering, Scalar, Space, Variable},
+    ir::{Instruction, Module, Op, Operand, Ordering, Scalar, Space, Variable},
 };
 
 /// The function a call names.
@@ -32,36 +34,73 @@ enum Endpoint {
     Row(Slot),
 }
 
+/// The functions of a module that have a body, by name.
+pub(super) fn with_bodies(module: &Module) -> FxHashMap<&str, usize> {
+    let functions = module.functions.iter().enumerate();
+    let with_body = functions.filter(|(_, function)| function.body.is_some());
+    with_body.map(|(at, function)| (function.name.as_str(), at)).collect()
+}
+
 impl<'m> Decoder<'m> {
-    /// Decodes a call; the function it goes to, if it is laid out here.
+    /// The functions that a kernel reaches by calls, itself first.
+    ///
+    /// Refuses call cycles: every function has one place for its parameters and registers.
+    pub(super) fn reached(&self, entry: usize) -> Result<Vec<usize>, DecodeError> {
+        #[derive(Clone, Copy, PartialEq)]
+        enum Visit {
+            Never,
+            Open,
+            Done,
+        }
+        let called = |index: usize| -> Vec<usize> {
+            let body = self.module.functions[index].body.iter();
+            let names = body.flat_map(|body| &body.instructions).filter_map(callee);
+            names.filter_map(|name| self.functions.get(name).copied()).collect()
+        };
+        let mut visits = vec![Visit::Never; self.module.functions.len()];
+        visits[entry] = Visit::Open;
+        let (mut reached, mut path) = (vec![entry], vec![(entry, called(entry))]);
+        while let Some((index, rest)) = path.last_mut() {
+            let Some(next) = rest.pop() else {
+                visits[*index] = Visit::Done;
+                path.pop();
+                continue;
+            };
+            match visits[next] {
+                Visit::Done => {}
+                Visit::Open => {
+                    return Err(DecodeError::Recursive(self.module.functions[next].name.clone()));
+                }
+                Visit::Never => {
+                    visits[next] = Visit::Open;
+                    reached.push(next);
+                    path.push((next, called(next)));
+                }
+            }
+        }
+        Ok(reached)
+    }
+
+    /// Decodes a call: to a function that is laid out here, or out of the program.
     pub(super) fn call(
         &mut self,
         frame: &mut Frame<'m>,
         instruction: &'m Instruction,
         origin: Origin,
-    ) -> Result<Option<usize>, DecodeError> {
+    ) -> Result<(), DecodeError> {
         let guard = self.guard(frame, instruction)?;
         let Some(name) = callee(instruction) else {
             return Err(refuse(instruction, "a call through a register is not executed"));
         };
         let (returns, arguments) = lists(instruction);
-        let target = self
-            .module
-            .functions
-            .iter()
-            .position(|function| function.name == name && function.body.is_some());
-        let Some(target) = target else {
+        let Some(&target) = self.functions.get(name) else {
             let external = self.external(frame, instruction, name, returns, arguments)?;
             self.push(origin, guard, Action::External(Box::new(external)));
-            return Ok(None);
+            return Ok(());
         };
         let function = &self.module.functions[target];
         if function.entry {
             return Err(refuse(instruction, "a kernel cannot be called"));
-        }
-        let body = function.body.as_ref();
-        if let Some(body) = body.filter(|_| !self.starts.contains_key(&target)) {
-            self.storage.enter(self.module, target, function, body)?;
         }
         if arguments.len() != function.params.len() || returns.len() != function.returns.len() {
             return Err(refuse(instruction, format!("`{name}` takes other operands")));
@@ -78,7 +117,7 @@ impl<'m> Decoder<'m> {
             let to = self.endpoint(frame, instruction, operand, result)?;
             self.copy(origin, guard, &Move { from, to, bytes: bytes_of(result) })?;
         }
-        Ok(Some(target))
+        Ok(())
     }
 
     fn parameter(

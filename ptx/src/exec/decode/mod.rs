@@ -53,7 +53,7 @@ impl Program {
     pub fn new(module: &Module, entry: Option<&str>) -> Result<Self, DecodeError> {
         let entry = choose(module, entry)?;
         let mut decoder = Decoder::new(module);
-        decoder.function(entry)?;
+        decoder.kernel(entry)?;
         decoder.finish(entry)
     }
 }
@@ -91,8 +91,8 @@ struct Decoder<'m> {
     starts: FxHashMap<usize, u32>,
     /// Calls to functions: the step, and the function.
     calls: Vec<(usize, usize)>,
-    /// Functions being laid out, outermost first.
-    open: Vec<usize>,
+    /// Functions with a body, by name.
+    functions: FxHashMap<&'m str, usize>,
     communicates: bool,
 }
 
@@ -113,39 +113,31 @@ impl<'m> Decoder<'m> {
             origins: Vec::new(),
             starts: FxHashMap::default(),
             calls: Vec::new(),
-            open: Vec::new(),
+            functions: call::with_bodies(module),
             communicates: false,
         }
     }
 
-    /// Lays out a function after those it calls are known to be laid out too.
-    fn function(&mut self, index: usize) -> Result<(), DecodeError> {
-        let mut pending = vec![index];
-        while let Some(index) = pending.pop() {
-            if self.starts.contains_key(&index) {
-                continue;
-            }
-            let function = &self.module.functions[index];
-            let Some(body) = &function.body else { continue };
-            self.no_recursion(index)?;
-            self.storage.enter(self.module, index, function, body)?;
+    /// Lays out a kernel and all that it calls.
+    fn kernel(&mut self, entry: usize) -> Result<(), DecodeError> {
+        let reached = self.reached(entry)?;
+        self.storage.enter(self.module, &reached)?;
+        for index in reached {
+            let Some(body) = &self.module.functions[index].body else { continue };
             self.rows.enter(index, body);
             self.starts.insert(index, self.steps.len() as u32);
-            let mut frame = Frame { index, body, fixups: Vec::new() };
-            pending.extend(self.body(&mut frame)?);
+            self.body(&mut Frame { index, body, fixups: Vec::new() })?;
         }
         Ok(())
     }
 
-    /// Decodes a body; the functions it calls.
-    fn body(&mut self, frame: &mut Frame<'m>) -> Result<Vec<usize>, DecodeError> {
+    fn body(&mut self, frame: &mut Frame<'m>) -> Result<(), DecodeError> {
         let mut first_steps = Vec::with_capacity(frame.body.instructions.len() + 1);
-        let mut called = Vec::new();
         for (number, instruction) in frame.body.instructions.iter().enumerate() {
             first_steps.push(self.steps.len() as u32);
             let origin = Origin { function: frame.index as u32, instruction: number as u32 };
             if matches!(instruction.op, Op::Call { .. }) {
-                called.extend(self.call(frame, instruction, origin)?);
+                self.call(frame, instruction, origin)?;
             } else {
                 self.instruction(frame, instruction, origin)?;
             }
@@ -156,7 +148,7 @@ impl<'m> Decoder<'m> {
         let origin = Origin { function: frame.index as u32, instruction: last };
         self.push(origin, None, Action::Return);
         self.fix(frame, &first_steps);
-        Ok(called)
+        Ok(())
     }
 
     fn fix(&mut self, frame: &Frame<'m>, first_steps: &[u32]) {
@@ -221,28 +213,6 @@ impl<'m> Decoder<'m> {
     fn push(&mut self, origin: Origin, guard: Option<StepGuard>, action: Action) {
         self.steps.push(Step { guard, action, negates: false });
         self.origins.push(origin);
-    }
-
-    /// Refuses call cycles: every function has one place for its parameters and registers.
-    fn no_recursion(&mut self, start: usize) -> Result<(), DecodeError> {
-        self.open.clear();
-        self.open.push(start);
-        let mut seen = vec![false; self.module.functions.len()];
-        while let Some(index) = self.open.pop() {
-            let function = &self.module.functions[index];
-            let Some(body) = &function.body else { continue };
-            for name in body.instructions.iter().filter_map(call::callee) {
-                let callee = self.module.functions.iter().position(|f| f.name == name);
-                let Some(callee) = callee else { continue };
-                if callee == start {
-                    return Err(DecodeError::Recursive(name.to_owned()));
-                }
-                if !std::mem::replace(&mut seen[callee], true) {
-                    self.open.push(callee);
-                }
-            }
-        }
-        Ok(())
     }
 
     fn finish(mut self, entry: usize) -> Result<Program, DecodeError> {

@@ -4,19 +4,20 @@
 //! A `.param` variable inside a body, and a device function's own parameters, are local memory:
 //! they belong to one thread.
 
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use super::DecodeError;
 use crate::{
     exec::program::{ModuleVariable, Param},
-    ir::{Body, Function, Module, Space, Variable},
+    ir::{Function, Module, Space, Variable},
     memory::space::SHARED_BASE,
 };
 
 /// Shared memory a CTA may declare, and local memory a thread may.
 const MOST_SHARED: u64 = 1 << 20;
 const MOST_LOCAL: u64 = 1 << 20;
-const MOST_VARIABLE: u64 = 1 << 28;
+/// Memory of a module's variables together.
+const MOST_MODULE: u64 = 1 << 28;
 
 /// Where a name leads.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -40,48 +41,29 @@ pub(super) struct Storage {
     pub variables: Vec<ModuleVariable>,
     pub shared_bytes: u32,
     pub local_bytes: u32,
-    entered_module: bool,
-    entered: FxHashSet<usize>,
+    module_bytes: u64,
 }
 
 impl Storage {
-    /// Gives places to the variables of a function, once, and of the module the first time.
-    pub fn enter(
-        &mut self,
-        module: &Module,
-        index: usize,
-        function: &Function,
-        body: &Body,
-    ) -> Result<(), DecodeError> {
-        if !std::mem::replace(&mut self.entered_module, true) {
-            // All sized shared memory of the module comes before the dynamic part, whichever
-            // function declares it.
-            for variable in &module.variables {
-                self.variable(None, variable)?;
-            }
-            for (index, function) in module.functions.iter().enumerate() {
-                for variable in function.body.iter().flat_map(|body| &body.variables) {
-                    if variable.space == Space::Shared {
-                        self.variable(Some(index), variable)?;
-                    }
+    /// Gives places to the variables of the module and of the functions that are reached. Sized
+    /// shared memory of all of them comes before the dynamic part.
+    pub fn enter(&mut self, module: &Module, reached: &[usize]) -> Result<(), DecodeError> {
+        for variable in &module.variables {
+            self.variable(None, variable)?;
+        }
+        for &index in reached {
+            let function = &module.functions[index];
+            if function.entry {
+                let (params, _) = parameters(function)?;
+                for param in params {
+                    self.places.insert((Some(index), param.name), Place::Param(param.offset));
+                }
+            } else {
+                for variable in function.params.iter().chain(&function.returns) {
+                    self.variable(Some(index), variable)?;
                 }
             }
-        }
-        if !self.entered.insert(index) {
-            return Ok(());
-        }
-        if function.entry {
-            let (params, _) = parameters(function)?;
-            for param in params {
-                self.places.insert((Some(index), param.name), Place::Param(param.offset));
-            }
-        } else {
-            for variable in function.params.iter().chain(&function.returns) {
-                self.variable(Some(index), variable)?;
-            }
-        }
-        for variable in &body.variables {
-            if variable.space != Space::Shared {
+            for variable in function.body.iter().flat_map(|body| &body.variables) {
                 self.variable(Some(index), variable)?;
             }
         }
@@ -109,6 +91,13 @@ impl Storage {
                 Place::Local(offset)
             }
             Space::Global | Space::Const | Space::Generic => {
+                self.module_bytes += bytes;
+                if self.module_bytes > MOST_MODULE {
+                    return Err(too_large(
+                        variable,
+                        format!("more than {MOST_MODULE} bytes in all"),
+                    ));
+                }
                 let mut initial = variable.initial.clone();
                 initial.resize(bytes as usize, 0);
                 self.variables.push(ModuleVariable {
@@ -144,8 +133,8 @@ fn size(variable: &Variable) -> Result<(u64, u32), DecodeError> {
     let element = u64::from(variable.ty.bytes()) * u64::from(variable.vector.max(1));
     let bytes = element.checked_mul(variable.elements.unwrap_or(1));
     let bytes = bytes
-        .filter(|bytes| *bytes <= MOST_VARIABLE)
-        .ok_or_else(|| too_large(variable, format!("more than {MOST_VARIABLE} bytes")))?;
+        .filter(|bytes| *bytes <= MOST_MODULE)
+        .ok_or_else(|| too_large(variable, format!("more than {MOST_MODULE} bytes")))?;
     let align = variable.align.unwrap_or(element as u32);
     if !align.is_power_of_two() || align > 1 << 16 {
         return Err(too_large(variable, format!("alignment {align}")));
