@@ -18,7 +18,7 @@ mod combine;
 use std::rc::Rc;
 
 use bitstable_ptx::symbol::{Expect, Graph, NodeId, Verdict, analyse, verdict::Analysis};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use super::shape::Shapes;
 use below::Below;
@@ -78,9 +78,13 @@ impl<'g> Judge<'g> {
     /// Judges an output.
     pub fn judge(&mut self, output: NodeId) -> Judgement {
         let mut found: Vec<(u128, Rc<Judged>)> = Vec::new();
+        // Lanes may compute one reduction with operands swapped; it counts once.
+        let mut places = FxHashSet::default();
         for &node in self.below.of(self.graph, &mut self.shapes, output).iter() {
             let shape = self.shapes.of(self.graph, node);
-            if let Some(judged) = self.reduction(node, shape) {
+            if let Some(judged) = self.reduction(node, shape)
+                && places.insert(self.shapes.placed(self.graph, node))
+            {
                 found.push((shape, judged));
             }
         }

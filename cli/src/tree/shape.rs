@@ -5,8 +5,11 @@
 //! A node's shape is a hash of its operations and of its leaves' distances from the lowest leaf of
 //! their buffer below it, and those lowest leaves are kept beside the hash. So a parent can hash how
 //! far its operands lie apart, and nothing absolute enters.
+//!
+//! A node's *form* forgets more: which elements of their buffers the leaves are. The leaves of one
+//! reduction have one form.
 //! # Invariants
-//! - **S1** Two nodes have one hash exactly when one becomes the other by moving each buffer's
+//! - **S1** Two nodes have one shape exactly when one becomes the other by moving each buffer's
 //!   leaves by one distance, hash collisions apart, and by swapping operands that commute.
 //! - **S2** A value that could not be followed has a shape of its own.
 //! # Not here
@@ -22,6 +25,7 @@ type Lowest = SmallVec<[(u32, u64); 2]>;
 
 struct Shape {
     hash: u128,
+    form: u128,
     lowest: Lowest,
 }
 
@@ -30,8 +34,24 @@ struct Shape {
 pub struct Shapes(FxHashMap<NodeId, Shape>);
 
 impl Shapes {
-    /// Of one node.
+    /// The shape of a node.
     pub fn of(&mut self, graph: &Graph, root: NodeId) -> u128 {
+        self.known(graph, root).map_or(0, |shape| shape.hash)
+    }
+
+    /// The form of a node.
+    pub fn form(&mut self, graph: &Graph, root: NodeId) -> u128 {
+        self.known(graph, root).map_or(0, |shape| shape.form)
+    }
+
+    /// The shape of a node and where it begins: equal for nodes that differ only in the order of
+    /// operands that commute.
+    pub fn placed(&mut self, graph: &Graph, root: NodeId) -> u128 {
+        let bytes = self.known(graph, root).map(|shape| shape.placed(&Lowest::new()));
+        bytes.map_or(0, |bytes| hash(&[b"P", &bytes]))
+    }
+
+    fn known(&mut self, graph: &Graph, root: NodeId) -> Option<&Shape> {
         let mut stack = vec![root];
         while let Some(&node) = stack.last() {
             let before = stack.len();
@@ -47,7 +67,7 @@ impl Shapes {
                 }
             }
         }
-        self.0.get(&root).map_or(0, |shape| shape.hash)
+        self.0.get(&root)
     }
 
     fn shape(&self, graph: &Graph, node: NodeId) -> Shape {
@@ -55,7 +75,7 @@ impl Shapes {
             Node::Leaf(leaf) => return Shape::leaf(leaf),
             Node::Constant { bits, ty } => {
                 let hash = hash(&[b"C", &bits.to_le_bytes(), ty.to_string().as_bytes()]);
-                return Shape { hash, lowest: Lowest::new() };
+                return Shape { hash, form: hash, lowest: Lowest::new() };
             }
             Node::Apply { label, args } => (graph.label(label), args),
         };
@@ -68,13 +88,17 @@ impl Shapes {
             }
         }
         lowest.sort_unstable();
-        let mut moved: Vec<u128> = args.iter().map(|arg| arg.above(&lowest)).collect();
-        if label.commutes() && moved.len() >= 2 {
-            moved[..2].sort_unstable();
-        }
-        let moved: Vec<[u8; 16]> = moved.into_iter().map(u128::to_le_bytes).collect();
         let meaning = label.meaning();
-        Shape { hash: hash(&[b"A", meaning.as_bytes(), b"\0", moved.as_flattened()]), lowest }
+        let combine = |mut operands: Vec<u128>| {
+            if label.commutes() && operands.len() >= 2 {
+                operands[..2].sort_unstable();
+            }
+            let operands: Vec<[u8; 16]> = operands.into_iter().map(u128::to_le_bytes).collect();
+            hash(&[b"A", meaning.as_bytes(), b"\0", operands.as_flattened()])
+        };
+        let form = combine(args.iter().map(|arg| arg.form).collect());
+        let moved = args.iter().map(|arg| hash(&[b"M", &arg.placed(&lowest)]));
+        Shape { hash: combine(moved.collect()), form, lowest }
     }
 }
 
@@ -84,21 +108,22 @@ impl Shape {
         let ty = ty.to_string();
         if buffer == Leaf::UNKNOWN {
             let hash = hash(&[b"U", &offset.to_le_bytes(), ty.as_bytes()]);
-            return Self { hash, lowest: Lowest::new() };
+            return Self { hash, form: hash, lowest: Lowest::new() };
         }
         let hash = hash(&[b"L", &buffer.to_le_bytes(), ty.as_bytes()]);
-        Self { hash, lowest: Lowest::from_slice(&[(buffer, offset)]) }
+        Self { hash, form: hash, lowest: Lowest::from_slice(&[(buffer, offset)]) }
     }
 
-    /// The shape as an operand of a node whose lowest leaves are these.
-    fn above(&self, lowest: &Lowest) -> u128 {
+    /// The shape, and how far above these lowest leaves it begins.
+    fn placed(&self, lowest: &Lowest) -> Vec<u8> {
         let mut bytes = self.hash.to_le_bytes().to_vec();
         for (buffer, offset) in &self.lowest {
             let least = lowest.iter().find(|(known, _)| known == buffer);
             let distance = offset - least.map_or(0, |(_, least)| *least);
+            bytes.extend(buffer.to_le_bytes());
             bytes.extend(distance.to_le_bytes());
         }
-        hash(&[b"M", &bytes])
+        bytes
     }
 }
 
@@ -152,6 +177,28 @@ mod tests {
             assert_ne!(here, of(0, other), "{other:?}");
         }
         assert_ne!(here, of(1, [0, 1, 2]));
+    }
+
+    #[test]
+    fn a_form_forgets_which_elements_are_read() {
+        let (mut graph, mut shapes) = (Graph::new(1000), Shapes::default());
+        let here = three(&mut graph, 0, [0, 1, 2]);
+        let there = three(&mut graph, 0, [0, 7, 3]);
+        let elsewhere = three(&mut graph, 1, [0, 1, 2]);
+        assert_eq!(shapes.form(&graph, here), shapes.form(&graph, there));
+        assert_ne!(shapes.form(&graph, here), shapes.form(&graph, elsewhere));
+        assert_ne!(shapes.of(&graph, here), shapes.of(&graph, there));
+    }
+
+    #[test]
+    fn a_place_tells_moved_trees_apart_and_forgets_the_order_of_operands() {
+        let (mut graph, mut shapes) = (Graph::new(1000), Shapes::default());
+        let mut of = |elements| {
+            let node = three(&mut graph, 0, elements);
+            shapes.placed(&graph, node)
+        };
+        assert_eq!(of([0, 1, 2]), of([1, 0, 2]));
+        assert_ne!(of([0, 1, 2]), of([1, 2, 3]));
     }
 
     #[test]

@@ -41,8 +41,8 @@ pub fn multiply_add(graph: &Graph, node: NodeId) -> Option<([NodeId; 2], NodeId)
 pub fn chained(graph: &Graph, shapes: &mut Shapes, node: NodeId) -> Option<NodeId> {
     let (own, addend) = multiply_add(graph, node)?;
     let (other, _) = multiply_add(graph, addend)?;
-    let mut shape = |factors: [NodeId; 2]| factors.map(|factor| shapes.of(graph, factor));
-    (own != other && shape(own) == shape(other)).then_some(addend)
+    let mut form = |factors: [NodeId; 2]| factors.map(|factor| shapes.form(graph, factor));
+    (own != other && form(own) == form(other)).then_some(addend)
 }
 
 /// Whether two different leaves of the joins at `root` are computed alike.
@@ -54,7 +54,7 @@ pub fn joins_alike(graph: &Graph, shapes: &mut Shapes, root: NodeId) -> bool {
         let node = tree.entries[leaf as usize].node;
         // Numbers are alike only as padding.
         !matches!(graph.node(node), Node::Constant { .. })
-            && *seen.entry(shapes.of(graph, node)).or_insert(node) != node
+            && *seen.entry(shapes.form(graph, node)).or_insert(node) != node
     })
 }
 
