@@ -58,16 +58,14 @@ class Element:
 
     @property
     def quiet_nan(self) -> int:
-        """The pattern that stands for every NaN."""
+        """The pattern that stands for every NaN of a float type."""
         if not self.ieee:
             return (1 << (self.bits - 1)) - 1
         exponent = ((1 << self.exponent_bits) - 1) << self.mantissa_bits
         return exponent | 1 << (self.mantissa_bits - 1)
 
     def is_nan(self, bits: np.ndarray) -> np.ndarray:
-        """Where patterns are NaNs."""
-        if not self.is_float:
-            return np.zeros(bits.shape, bool)
+        """Where patterns of a float type are NaNs."""
         magnitude = bits & self.storage.type((1 << (self.bits - 1)) - 1)
         if not self.ieee:
             return magnitude == self.quiet_nan
@@ -75,6 +73,8 @@ class Element:
 
     def canonical(self, bits: np.ndarray) -> np.ndarray:
         """The patterns, with one NaN for all."""
+        if not self.is_float:
+            return bits
         return np.where(self.is_nan(bits), self.storage.type(self.quiet_nan), bits)
 
     def encode(self, values: Any) -> np.ndarray:
