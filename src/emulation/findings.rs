@@ -1,10 +1,8 @@
 //! What a launch found, as JSON.
 
-use std::collections::BTreeMap;
-
 use bitstable_ptx::{
     exec::{Outcome, Program, Statistics, explain::Explained},
-    ir::{SourceLine, Space},
+    ir::Space,
     memory::GlobalMemory,
     report::{Finding, Severity},
 };
@@ -49,14 +47,13 @@ struct Site {
 
 /// Everything that is told of a launch.
 pub fn told<'a>(program: &Program, memory: &GlobalMemory, outcome: &'a Outcome) -> Told<'a> {
-    let lines = source_lines(program);
     let explained = program.explain(&outcome.reports, memory);
     let addresses = outcome.reports.iter().map(|report| global_address(&report.finding));
     let findings = explained.into_iter().zip(addresses);
     let errors = outcome.reports.iter().filter(|report| report.severity == Severity::Error);
     let listed_errors: u64 = errors.map(|report| report.count).sum();
     Told {
-        findings: findings.map(|(each, address)| found(program, &lines, each, address)).collect(),
+        findings: findings.map(|(each, address)| found(each, address)).collect(),
         left_out: outcome.reports.left_out(),
         errors_left_out: outcome.reports.errors() - listed_errors,
         statistics: outcome.statistics,
@@ -65,34 +62,17 @@ pub fn told<'a>(program: &Program, memory: &GlobalMemory, outcome: &'a Outcome) 
     }
 }
 
-/// Of the kernel's source, by line of the PTX.
-fn source_lines(program: &Program) -> BTreeMap<u32, SourceLine> {
-    let bodies = program.module().functions.iter().filter_map(|function| function.body.as_ref());
-    let instructions = bodies.flat_map(|body| &body.instructions);
-    instructions.filter_map(|each| Some((each.at.line, each.source?))).collect()
-}
-
-fn found(
-    program: &Program,
-    lines: &BTreeMap<u32, SourceLine>,
-    explained: Explained,
-    address: Option<u64>,
-) -> Found {
+fn found(explained: Explained, address: Option<u64>) -> Found {
     let Explained { kind, severity, message, count, places, help } = explained;
-    let sites = places.into_iter().map(|place| {
-        let source = lines.get(&place.ptx_line);
-        let files = &program.module().files;
-        let path = |line: &SourceLine| files.iter().find(|file| file.number == line.file);
-        Site {
-            role: place.role,
-            cta: place.thread.cta,
-            thread: place.thread.thread,
-            ptx_line: place.ptx_line,
-            instruction: place.instruction,
-            file: source.and_then(path).map(|file| file.path.clone()),
-            line: source.map_or(0, |source| source.line),
-            col: source.map_or(0, |source| source.column),
-        }
+    let sites = places.into_iter().map(|place| Site {
+        role: place.role,
+        cta: place.thread.cta,
+        thread: place.thread.thread,
+        ptx_line: place.ptx_line,
+        instruction: place.instruction,
+        line: place.source.as_ref().map_or(0, |source| source.line),
+        col: place.source.as_ref().map_or(0, |source| source.column),
+        file: place.source.map(|source| source.file),
     });
     Found { kind, severity, message, count, help, address, sites: sites.collect() }
 }

@@ -78,7 +78,9 @@ fn model(name: &str, sm: u32) -> Result<MmaModel, String> {
         "exact" => Ok(MmaModel::Exact),
         "sequential" => Ok(MmaModel::Sequential),
         "hardware" => Core::of_sm(sm).map(MmaModel::Hardware).ok_or_else(|| {
-            format!("how sm_{sm} rounds matrix products is not known: choose mma exact or sequential")
+            format!(
+                "how sm_{sm} rounds matrix products is not known: choose mma exact or sequential"
+            )
         }),
         _ => Err(format!("no such mma: {name} (hardware, exact or sequential)")),
     }

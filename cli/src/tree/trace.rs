@@ -97,7 +97,7 @@ impl Naming<'_> {
     /// File name and line of a step.
     pub fn source(self, pc: u32) -> Option<String> {
         let site = Site { pc, thread: Thread { cta: 0, thread: 0 } };
-        let source = self.0.kernel.program.place("", site).source?;
+        let source = self.0.kernel.program.place("", site).source?.to_string();
         Some(source.rsplit('/').next().unwrap_or(&source).to_owned())
     }
 }

@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::program::Program;
 use crate::{
-    ir::Space,
+    ir::{Body, SourceLine, Space},
     memory::GlobalMemory,
     report::{Finding, Report, Reports, Severity, Site, Thread},
     syntax::print_instruction,
@@ -39,8 +39,22 @@ pub struct Where {
     pub ptx_line: u32,
     /// The instruction as PTX; empty at the kernel's end.
     pub instruction: String,
-    /// `file:line` of the kernel, where `.loc` tells it.
-    pub source: Option<String>,
+    /// The kernel's line, where `.loc` tells it.
+    pub source: Option<Source>,
+}
+
+/// A line of the user's source.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Source {
+    pub file: String,
+    pub line: u32,
+    pub column: u32,
+}
+
+impl std::fmt::Display for Source {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}:{}", self.file, self.line)
+    }
 }
 
 impl std::fmt::Display for Explained {
@@ -93,12 +107,22 @@ impl Program {
             (Some(found), Some(body)) => print_instruction(body, found),
             _ => String::new(),
         };
-        let source = found.and_then(|found| found.source).map(|line| {
-            let file = self.module.files.iter().find(|file| file.number == line.file);
-            format!("{}:{}", file.map_or("?", |file| file.path.as_str()), line.line)
+        let source = found.and_then(|found| found.source).zip(body).map(|(line, body)| {
+            let line = self.users_line(body, line);
+            let file = self.module.file(line.file).unwrap_or("?").to_owned();
+            Source { file, line: line.line, column: line.column }
         });
         let ptx_line = found.map_or(0, |found| found.at.line);
         Where { role, thread: site.thread, ptx_line, instruction, source }
+    }
+
+    /// Out of the frames of Triton's own library: a race in the stores of a `tl.sum` is shown at the
+    /// kernel's `tl.sum`. Where every frame is the library's, the innermost stays.
+    fn users_line(&self, body: &Body, line: SourceLine) -> SourceLine {
+        let library = |at: &SourceLine| {
+            self.module.file(at.file).is_some_and(|path| path.contains("triton/language/"))
+        };
+        body.inlined.frames(line).find(|at| !library(at)).unwrap_or(line)
     }
 
     fn words(&self, finding: &Finding, memory: &GlobalMemory) -> Words {

@@ -4,6 +4,8 @@
 //! - **M1** Block scopes of the text are gone: every register of a body has one name and one id.
 //! - **M2** Ids index the tables of their own body or module and are in range.
 
+use std::collections::BTreeMap;
+
 use super::{
     op::Op,
     types::{Scalar, Space, Special},
@@ -46,12 +48,31 @@ impl PartialEq for Position {
 impl Eq for Position {}
 
 /// A line of the user's source, from `.loc`.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug)]
 pub struct SourceLine {
     /// Number of a [`SourceFile`].
     pub file: u32,
     pub line: u32,
     pub column: u32,
+}
+
+/// Where each inlined line was inlined: `inlined_at` of `.loc`. As with [`Position`], never compared
+/// and not printed.
+#[derive(Clone, Debug, Default)]
+pub struct Inlined(pub BTreeMap<SourceLine, SourceLine>);
+impl PartialEq for Inlined {
+    fn eq(&self, _: &Self) -> bool {
+        true
+    }
+}
+impl Eq for Inlined {}
+
+impl Inlined {
+    /// A line and the lines it was inlined at, innermost first.
+    pub fn frames(&self, line: SourceLine) -> impl Iterator<Item = SourceLine> {
+        // Hostile text may say that a line was inlined at itself.
+        std::iter::successors(Some(line), |at| self.0.get(at).copied()).take(64)
+    }
 }
 
 /// A `.file` directive.
@@ -138,6 +159,7 @@ pub struct Body {
     pub labels: Vec<Label>,
     /// `.branchtargets` and `.calltargets`.
     pub jump_tables: Vec<JumpTable>,
+    pub inlined: Inlined,
     pub instructions: Vec<Instruction>,
 }
 
@@ -214,6 +236,12 @@ pub enum Operand {
 }
 
 impl Module {
+    /// The path of a numbered file.
+    pub fn file(&self, number: u32) -> Option<&str> {
+        let file = self.files.iter().find(|file| file.number == number)?;
+        Some(&file.path)
+    }
+
     /// Finds a function by name.
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)

@@ -172,9 +172,12 @@ impl Watch {
         arrival: Arrival,
     ) {
         let touch: Touch = strong_touch(access, lane, Act::Atomic, address);
-        self.strong(page, access.warp, &touch, access.ordering);
+        // Asked before this update acquires: that it was ordered behind the one it reads from is
+        // the arrival order itself.
         let sight = self.clocks.sight(access.warp);
-        if let Some(earlier) = page.crowd(&touch).arrive(&sight, &touch, arrival) {
+        let earlier = page.crowd(&touch).arrive(&sight, &touch, arrival);
+        self.strong(page, access.warp, &touch, access.ordering);
+        if let Some(earlier) = earlier {
             self.arrival(
                 access,
                 lane,

@@ -76,7 +76,7 @@ impl WarpAccess<'_> {
 pub struct MemoryOptions {
     /// Look for races; without, only bounds, alignment and uninitialised bytes are checked.
     pub races: bool,
-    /// Unordered writes of equal bytes, and atomics whose order moves the result, are errors.
+    /// Unordered writes of equal bytes are errors.
     pub strict: bool,
     /// Some instruction of the launch may order CTAs: an atomic, a fence, a strong access of
     /// global memory. Where none does, say so: the watch is then cheaper.

@@ -119,7 +119,7 @@ impl Finding {
     /// How bad findings of this kind are.
     pub fn severity(&self, strict: bool) -> Severity {
         match self {
-            Finding::SameBytes { .. } | Finding::ArrivalOrder { .. } if !strict => Severity::Note,
+            Finding::SameBytes { .. } if !strict => Severity::Note,
             Finding::SameBytes { .. }
             | Finding::ArrivalOrder { .. }
             | Finding::Race { .. }

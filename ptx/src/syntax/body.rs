@@ -2,7 +2,7 @@
 //!
 //! # Invariants
 //! - **B1** Blocks nest to a fixed depth, and parsing never recurses on them.
-//! - **B2** What a body gives up is without effect: `.pragma`, and the inlining remarks of `.loc`.
+//! - **B2** What a body gives up is without effect: `.pragma`, and the function names of `.loc`.
 
 use rustc_hash::FxHashSet;
 
@@ -118,9 +118,10 @@ impl<'a> BodyParser<'a, '_, '_> {
     /// assembly stands: only the first of them is a line of the user's.
     fn location(&mut self) -> Result<()> {
         let assembly = self.cursor.assembly();
-        let line = location(self.cursor)?;
+        let (line, caller) = location(self.cursor)?;
         if assembly.is_none() || assembly != self.located {
             self.source = Some(line);
+            self.body.inlined.0.extend(caller.map(|caller| (line, caller)));
         }
         self.located = assembly;
         Ok(())
@@ -294,12 +295,11 @@ impl<'a> BodyParser<'a, '_, '_> {
     }
 }
 
-/// `.loc 1 20 5, function_name $L__info_string0, inlined_at 1 30 7`
-pub(super) fn location(cursor: &mut Cursor<'_>) -> Result<SourceLine> {
+/// `.loc 1 20 5, function_name $L__info_string0, inlined_at 1 30 7`: the line, and its caller.
+pub(super) fn location(cursor: &mut Cursor<'_>) -> Result<(SourceLine, Option<SourceLine>)> {
     cursor.advance()?;
-    let file = cursor.small("the number of a file")?;
-    let line = cursor.small("a line")?;
-    let column = cursor.small("a column")?;
+    let line = source_line(cursor)?;
+    let mut caller = None;
     while cursor.accept(Token::Comma)? {
         match cursor.expect(Token::Name, "`function_name` or `inlined_at`")? {
             "function_name" => {
@@ -308,14 +308,17 @@ pub(super) fn location(cursor: &mut Cursor<'_>) -> Result<SourceLine> {
                     cursor.small("an offset")?;
                 }
             }
-            "inlined_at" => {
-                cursor.small("the number of a file")?;
-                cursor.small("a line")?;
-                cursor.small("a column")?;
-            }
+            "inlined_at" => caller = Some(source_line(cursor)?),
             _ => return Err(cursor.unexpected("`function_name` or `inlined_at`")),
         }
     }
+    Ok((line, caller))
+}
+
+fn source_line(cursor: &mut Cursor<'_>) -> Result<SourceLine> {
+    let file = cursor.small("the number of a file")?;
+    let line = cursor.small("a line")?;
+    let column = cursor.small("a column")?;
     Ok(SourceLine { file, line, column })
 }
 

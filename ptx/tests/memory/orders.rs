@@ -87,3 +87,28 @@ fn lanes_of_one_warp_arrive_in_their_order() {
     let counts: u64 = rig.reports().iter().map(|report| report.count).sum();
     assert_eq!(counts, 32, "every arrival after the first");
 }
+
+/// An update that acquires from the one before it is ordered by having come later, and by nothing
+/// else.
+#[test]
+fn acquiring_from_the_update_before_does_not_settle_the_order() {
+    let mut rig = Rig::new(2, 32);
+    let ordering = Ordering::AcqRel(Scope::Gpu);
+    for (cta, value) in [(0, 1.5f32), (1, 2.5)] {
+        rig.atom(
+            (cta, 0),
+            Global,
+            0,
+            ordering,
+            (Atomic::Add, Scalar::F32),
+            value.to_bits().into(),
+            0,
+        );
+    }
+    let reports = rig.reports();
+    let found = reports.iter().map(|report| (&report.finding, report.severity));
+    assert!(
+        matches!(found.collect::<Vec<_>>()[..], [(Finding::ArrivalOrder { .. }, Severity::Error)]),
+        "{reports:?}"
+    );
+}
