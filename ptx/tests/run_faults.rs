@@ -165,6 +165,7 @@ fn accesses_past_the_end_or_before_the_start() {
     let cases = [
         ("load", "a read of 4 bytes", "past the end of in of 16 bytes"),
         ("before", "a read of 4 bytes", "before in of 16 bytes"),
+        ("straddle", "a read of 4 bytes", "2 bytes before in of 16 bytes"),
         ("null", "a read of 4 bytes at global address 0x10", "a null pointer"),
         ("shared", "a write of 4 bytes at shared address 0x440", "outside the 64 bytes"),
         ("store", "a write of 4 bytes", "past the end of out of 16 bytes"),

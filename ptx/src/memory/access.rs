@@ -457,7 +457,7 @@ impl Watch {
         match global.find(address, bytes) {
             Ok(_) => self.misaligned(place, kind, address, bytes as u32),
             Err(outside) => {
-                let reason = outside.reason(address.saturating_add(bytes - 1));
+                let reason = outside.reason(address, address.saturating_add(bytes - 1));
                 self.outside(place, kind, address, bytes as u32, reason);
             }
         }

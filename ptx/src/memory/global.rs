@@ -143,13 +143,14 @@ pub(super) struct Outside<'a> {
 }
 
 impl Outside<'_> {
-    pub(super) fn reason(&self, address: u64) -> String {
-        if address < 0x1000 {
+    /// Why nothing holds the bytes from `first` to `last`; `first` was looked for.
+    pub(super) fn reason(&self, first: u64, last: u64) -> String {
+        if first < 0x1000 {
             return "a null pointer".to_owned();
         }
         let below =
-            self.below.map(|buffer| (address.saturating_sub(buffer.base + buffer.size), buffer));
-        let above = self.above.map(|buffer| (buffer.base - address, buffer));
+            self.below.map(|buffer| (last.saturating_sub(buffer.base + buffer.size), buffer));
+        let above = self.above.map(|buffer| (buffer.base - first, buffer));
         match (below, above) {
             (Some((past, buffer)), above) if above.is_none_or(|(before, _)| past <= before) => {
                 format!("{past} bytes past the end of {} of {} bytes", buffer.name, buffer.size)
