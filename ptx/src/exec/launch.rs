@@ -40,6 +40,8 @@ const MOST_RESIDENT: usize = 256;
 const MOST_SHARED: u64 = 1 << 20;
 /// Bytes of registers that a CTA may need.
 const MOST_REGISTER_BYTES: u64 = 2 << 30;
+/// Bytes of local memory that the threads of a CTA may have.
+const MOST_LOCAL_BYTES: u64 = 1 << 28;
 
 /// How a launch is run.
 #[derive(Clone, Debug)]
@@ -100,6 +102,10 @@ pub enum LaunchError {
     Shared { bytes: u64, most: u64 },
     #[error("the registers of a CTA take {bytes} bytes, more than the {most} that are executed")]
     Registers { bytes: u64, most: u64 },
+    #[error(
+        "the local memory of a CTA takes {bytes} bytes, more than the {most} that are executed"
+    )]
+    Local { bytes: u64, most: u64 },
     #[error("the host gives no threads: {0}")]
     Host(String),
 }
@@ -251,6 +257,10 @@ fn check(program: &Program, request: &LaunchRequest) -> Result<(), LaunchError> 
     let bytes = warps * register_bytes(&program.template);
     if bytes > MOST_REGISTER_BYTES {
         return Err(LaunchError::Registers { bytes, most: MOST_REGISTER_BYTES });
+    }
+    let bytes = threads as u64 * u64::from(program.local_bytes);
+    if bytes > MOST_LOCAL_BYTES {
+        return Err(LaunchError::Local { bytes, most: MOST_LOCAL_BYTES });
     }
     Ok(())
 }
