@@ -8,6 +8,7 @@
 #![deny(clippy::wildcard_enum_match_arm)]
 
 pub mod exec;
+pub mod fuzz;
 pub mod ir;
 pub mod memory;
 pub mod num;
