@@ -154,9 +154,8 @@ fn load((ptx, options): (String, String)) -> Answer {
         Ok(options) => options,
         Err(error) => return refused(format!("the options: {error}"), None),
     };
-    let program = syntax::parse(&ptx)
-        .map_err(|error| format!("PTX line {error}"))
-        .and_then(|module| {
+    let program =
+        syntax::parse(&ptx).map_err(|error| format!("PTX line {error}")).and_then(|module| {
             Program::new(&module, options.entry.as_deref()).map_err(|error| format!("PTX {error}"))
         });
     let program = match program {
@@ -170,9 +169,7 @@ fn load((ptx, options): (String, String)) -> Answer {
     let params = program.params().iter();
     done(&Loaded {
         handle,
-        params: params
-            .map(|p| Param { name: &p.name, offset: p.offset, bytes: p.bytes })
-            .collect(),
+        params: params.map(|p| Param { name: &p.name, offset: p.offset, bytes: p.bytes }).collect(),
         param_bytes: program.param_bytes(),
     })
 }

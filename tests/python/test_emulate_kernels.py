@@ -65,8 +65,8 @@ def everybody_writes(out):
 
 
 @triton.jit
-def arrive(out, values):
-    tl.atomic_add(out, tl.load(values + tl.program_id(0)))
+def arrive(out, values, SEM: tl.constexpr):
+    tl.atomic_add(out, tl.load(values + tl.program_id(0)), sem=SEM)
 
 
 @triton.jit
@@ -220,19 +220,39 @@ def test_schedules_find_what_depends_on_the_order():
         everybody_writes[(8,)](out)
 
 
-def test_sums_in_order_of_arrival_are_noted_and_told_apart_by_schedules():
+@triton.jit
+def summed(x, out, BLOCK: tl.constexpr):
+    tl.store(out, tl.sum(tl.load(x + tl.arange(0, BLOCK)), 0))
+
+
+def test_replicated_stores_are_noted_and_strict_makes_errors_of_them():
+    x, out = np.ones(128, np.float32), np.zeros(1, np.float32)
+    with emulate("cuda:90") as e:
+        summed[(1,)](x, out, BLOCK=128)
+    assert out[0] == 128
+    assert {(report.kind, report.severity) for report in e.reports} == {("same-bytes", "note")}
+    # The kernel's line, not the one in Triton's library where the reduction is.
+    assert {report.sites[0].line for report in e.reports} == {summed.starting_line_number + 2}
+    with emulate("cuda:90", strict=True), pytest.raises(EmulationError, match="same-bytes"):
+        summed[(1,)](x, out, BLOCK=128)
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acq_rel"])
+def test_float_sums_in_order_of_arrival_are_errors(sem):
+    out = np.zeros(1, np.float32)
+    with emulate("cuda:90"), pytest.raises(EmulationError, match=r"element 0 of out") as caught:
+        arrive[(4,)](out, np.array([1e8, 1.0, -1e8, 1.0], np.float32), sem)
+    assert [report.kind for report in caught.value.reports] == ["arrival-order"]
+
+
+@pytest.mark.parametrize("sem", ["relaxed", "acq_rel"])
+def test_sums_in_order_of_arrival_differ_by_schedule(sem):
     values = np.array([1e8, 1.0, -1e8, 1.0], np.float32)
     out = np.zeros(1, np.float32)
-    with emulate("cuda:90") as e:
-        arrive[(4,)](out, values)
-    assert [report.kind for report in e.reports] == ["arrival-order"]
-    assert "note" in str(e.reports[0])
-    out[0] = 0
     with emulate("cuda:90", schedules=4), pytest.raises(EmulationError, match="schedule=reversed"):
-        arrive[(4,)](out, values)
-    out[0] = 0
-    with emulate("cuda:90", strict=True), pytest.raises(EmulationError, match="arrival-order"):
-        arrive[(4,)](out, values)
+        arrive[(4,)](out, values, sem)
+    # The first schedule's result is kept.
+    assert out[0] == 1.0
 
 
 def test_a_kernel_without_end_reaches_the_step_limit():

@@ -15,8 +15,6 @@ runs kernels without a GPU, to the bit (`emulation`).
 B1: `tests/python/test_frontend_import.py`. B2: `stages`, and `tests/python/test_frontend_stock.py`.
 """
 
-from typing import Any
-
 from triton.bitstable._version import TRITON_VERSION, __version__
 
 __all__ = ["TRITON_VERSION", "EmulationError", "__version__", "emulate", "native_version"]
@@ -29,7 +27,7 @@ def native_version() -> str:
     return _native.library().version
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> object:
     if name in ("emulate", "EmulationError"):  # they need Triton, which may not be there yet
         from triton.bitstable import emulation
 
