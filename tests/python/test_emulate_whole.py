@@ -39,9 +39,18 @@ def test_layernorm_forward(target):
     (x, w, b, _), expected, _ = layernorm()
     outs = [np.zeros_like(x), np.zeros(6, np.float32), np.zeros(6, np.float32)]
     with device(target):
-        whole.layernorm_forward[(6,)](x, w, b, *outs, 100, 1e-5, BLOCK=128)
+        whole.layernorm_forward[(6,)](x, w, b, *outs, 100, 1e-5, BLOCK=128, ORDER="inner_tree")
     for out, wanted in zip(outs, expected, strict=True):
         np.testing.assert_allclose(out, wanted, rtol=2e-5, atol=2e-6)
+
+
+def test_an_unordered_sum_of_squares_races_with_itself():
+    """Stock Triton contracts `sum(x * x)` differently from lane to lane: replicas of one partial
+    sum disagree, and all of them are stored to one word of shared memory."""
+    (x, w, b, _), *_ = layernorm()
+    outs = [np.zeros_like(x), np.zeros(6, np.float32), np.zeros(6, np.float32)]
+    with device("cuda:80"), pytest.raises(EmulationError, match="a write and a write of 4 bytes"):
+        whole.layernorm_forward[(6,)](x, w, b, *outs, 100, 1e-5, BLOCK=128, ORDER=None)
 
 
 def test_layernorm_backward():

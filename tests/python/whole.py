@@ -5,15 +5,17 @@ import triton.language as tl
 
 
 @triton.jit
-def layernorm_forward(x, w, b, y, mean, rstd, columns, eps, BLOCK: tl.constexpr):
+def layernorm_forward(
+    x, w, b, y, mean, rstd, columns, eps, BLOCK: tl.constexpr, ORDER: tl.constexpr
+):
     """One row a program; also stores what the backward pass needs."""
     row = tl.program_id(0)
     at = tl.arange(0, BLOCK)
     inside = at < columns
     v = tl.load(x + row * columns + at, mask=inside, other=0.0)
-    m = tl.sum(v, 0) / columns
+    m = tl.sum(v, 0, order=ORDER) / columns
     centred = tl.where(inside, v - m, 0.0)
-    r = 1 / tl.sqrt(tl.sum(centred * centred, 0) / columns + eps)
+    r = 1 / tl.sqrt(tl.sum(centred * centred, 0, order=ORDER) / columns + eps)
     tl.store(mean + row, m)
     tl.store(rstd + row, r)
     scaled = centred * r * tl.load(w + at, mask=inside, other=0.0)
@@ -33,8 +35,8 @@ def layernorm_backward(
     r = tl.load(rstd + row)
     hat = tl.where(inside, (v - tl.load(mean + row)) * r, 0.0)
     wg = g * tl.load(w + at, mask=inside, other=0.0)
-    c1 = tl.sum(hat * wg, 0) / columns
-    c2 = tl.sum(wg, 0) / columns
+    c1 = tl.sum(hat * wg, 0, order="inner_tree") / columns
+    c2 = tl.sum(wg, 0, order="inner_tree") / columns
     tl.store(dx + row * columns + at, (wg - (hat * c1 + c2)) * r, mask=inside)
     group = row % GROUPS
     lock = locks + group
@@ -123,7 +125,7 @@ def attention(q, k, v, out, length, scale, BM: tl.constexpr, BN: tl.constexpr, D
         higher = tl.maximum(top, tl.max(scores, 1))
         weights = tl.exp(scores - higher[:, None])
         shrink = tl.exp(top - higher)
-        total = total * shrink + tl.sum(weights, 1)
+        total = total * shrink + tl.sum(weights, 1, order="inner_tree")
         vs = tl.load(v + keys[:, None] * D + lanes[None, :])
         acc = tl.dot(weights.to(vs.dtype), vs, acc * shrink[:, None])
         top = higher
