@@ -148,7 +148,8 @@ fn blocks_and_grids_of_three_dimensions() {
     let mut over = shape(1, 1);
     (over.grid, over.block) = (grid, block);
     stream.launch(&kernel, &over, arguments![out]).clean();
-    let packed = |at: u32, [x, y, _]: [u32; 3]| at % x | at / x % y << 4 | at / x / y << 8;
+    let packed =
+        |at: u32, [x, y, _]: [u32; 3]| (at % x) | ((at / x % y) << 4) | ((at / x / y) << 8);
     let mut expected = Vec::new();
     for cta in 0..ctas as u32 {
         for thread in 0..threads as u32 {

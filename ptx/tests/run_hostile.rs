@@ -72,7 +72,7 @@ fn join(opcode: &str, operands: &[&str]) -> String {
     format!("    {opcode} {};", operands.join(", "))
 }
 
-fn apply(lines: &mut Vec<String>, change: &Change) {
+fn apply(lines: &mut [String], change: &Change) {
     let instructions: Vec<usize> =
         (0..lines.len()).filter(|&at| instruction(&lines[at]).is_some()).collect();
     if instructions.is_empty() {

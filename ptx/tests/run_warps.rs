@@ -237,7 +237,7 @@ fn a_ring_that_is_filled_before_it_is_empty_races() {
 
 #[test]
 fn barriers_that_are_not_aligned_take_lanes_one_by_one() {
-    let step = |i: u32, v: u32| if i % 2 == 0 { v * 3 } else { v + 100 };
+    let step = |i: u32, v: u32| if i.is_multiple_of(2) { v * 3 } else { v + 100 };
     // Each round a value goes to the neighbour: after three it has come from there.
     let follow = |i: u32| (0..3).fold((i ^ 1, i ^ 1), |(lane, v), _| (lane ^ 1, step(lane, v))).1;
     let words: Vec<u32> = (0..64).map(follow).collect();
