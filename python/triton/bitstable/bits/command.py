@@ -219,7 +219,7 @@ def _run(options: argparse.Namespace, progress: Callable[[int, int], None]) -> t
 def main(argv: list[str] | None = None) -> int:
     """Run the command; the exit status."""
     try:
-        options = _parser().parse_args(argv)
+        options = _parser().parse_intermixed_args(argv)
     except SystemExit as ended:  # after --help, or a message on standard error
         return int(Exit.UNKNOWN) if ended.code else int(Exit.HOLDS)
     progress = Progress()

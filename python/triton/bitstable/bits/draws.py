@@ -15,6 +15,9 @@ kind of draw makes one thing that depends on order, or on how a target treats a 
 | `zeros` | -0.0, rarely +0.0 | identities that are padded in, and their sign |
 | `huge` | the two largest binades, either sign | overflow of a partial sum |
 
+All NaNs of a type are one pattern, that which `inf - inf` makes: nobody promises payloads, and two
+of them in one f64 sum would make lanes disagree, and race, about what does not matter.
+
 Integers get the patterns that such kinds suggest: all bits, a few equal magnitudes, small ones
 with ties, 0 and 1, the extremes, zeros, and what is near the extremes.
 
@@ -162,9 +165,7 @@ def _specials(element: Element, count: int, stream: Stream) -> np.ndarray:
     if element.ieee:
         infinity = np.uint64(((1 << element.exponent_bits) - 1) << element.mantissa_bits)
         made = np.where(stream.chance(256, count), sign | infinity, made)
-    payload = stream.words(count) & np.uint64((1 << element.mantissa_bits) - 1)
-    nan = sign | np.uint64(element.quiet_nan) | payload
-    return np.where(stream.chance(512, count), nan, made)
+    return np.where(stream.chance(512, count), np.uint64(element.made_nan), made)
 
 
 def _zeros(element: Element, count: int, stream: Stream) -> np.ndarray:

@@ -64,6 +64,13 @@ class Element:
         exponent = ((1 << self.exponent_bits) - 1) << self.mantissa_bits
         return exponent | 1 << (self.mantissa_bits - 1)
 
+    @property
+    def made_nan(self) -> int:
+        """The NaN that an invalid operation makes: f64's is negative, the others' are all ones."""
+        if self.bits == 64:
+            return self.quiet_nan | 1 << 63
+        return (1 << (self.bits - 1)) - 1
+
     def is_nan(self, bits: np.ndarray) -> np.ndarray:
         """Where patterns of a float type are NaNs."""
         magnitude = bits & self.storage.type((1 << (self.bits - 1)) - 1)

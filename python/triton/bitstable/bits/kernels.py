@@ -45,12 +45,12 @@ class Place:
     def of(cls, kernel: Any) -> Place | None:
         """Of a kernel that other processes can find; none for one made inside a function."""
         function = _innermost(kernel).fn
-        if "." in function.__qualname__ or function.__closure__:
+        members = vars(sys.modules.get(function.__module__, object))
+        # A decorator applied by hand has another name than the function.
+        names = [name for name, member in members.items() if member is kernel]
+        if not names:
             return None
-        module = sys.modules.get(function.__module__)
-        if getattr(module, function.__name__, None) is not kernel:
-            return None
-        return cls(function.__code__.co_filename, function.__name__, function.__module__)
+        return cls(function.__code__.co_filename, names[0], function.__module__)
 
     def load(self) -> Any:
         """The kernel, from its module."""

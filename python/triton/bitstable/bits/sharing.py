@@ -54,7 +54,8 @@ class SharedStages:
 
     def _remembering(self, stage: Callable[..., Any], options: str) -> Callable[..., Any]:
         def remembering(source: Any, metadata: dict[str, Any]) -> Any:
-            text = f"{options}\n{source}"
+            module = source if isinstance(source, str) else source.str()
+            text = f"{options}\n{module}"
             key = hashlib.sha256(text.encode()).hexdigest()
             if key not in self._known:
                 before = dict(metadata)

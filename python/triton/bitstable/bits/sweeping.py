@@ -49,9 +49,8 @@ def sweep(
     configurations = collect(configs if configs is not None else tuned or [Configuration()])
     arguments = read(args)
     kernels.check(plain, arguments, configurations)
-    job = Job(
-        tuple(arguments), grid, tuple(plan(draws)), seed, tuple(_executor_options(options).items())
-    )
+    asked = _executor_options(options, {each.target for each in configurations})
+    job = Job(tuple(arguments), grid, tuple(plan(draws)), seed, tuple(asked.items()))
     work = groups(configurations)
     done = _counted(progress, len(configurations))
     place = kernels.Place.of(kernel) if jobs > 1 and len(work) > 1 else None
@@ -67,13 +66,15 @@ def sweep(
     return Classes(plain.__name__ if hasattr(plain, "__name__") else "kernel", job, outcomes)
 
 
-def _executor_options(options: dict[str, Any]) -> dict[str, Any]:
+def _executor_options(options: dict[str, Any], targets: set[str]) -> dict[str, Any]:
+    """The options of every launch, once they and the targets are known to be good."""
     from triton.bitstable import EmulationError, emulate
 
     # Processes are the parallelism, and their number must not depend on a launch's.
     asked = {"jobs": 1, **options}
     try:
-        emulate("cuda:90", **asked)
+        for target in sorted(targets):
+            emulate(target, **asked)
     except EmulationError as error:
         raise UsageError(str(error)) from None
     return asked
