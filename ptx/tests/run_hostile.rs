@@ -124,7 +124,7 @@ fn the_seeds_themselves_run() {
 
 proptest! {
     #![proptest_config(ProptestConfig {
-        cases: 80, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default()
+        cases: 40, max_shrink_iters: 200, failure_persistence: None, ..ProptestConfig::default()
     })]
 
     #[test]
