@@ -142,6 +142,29 @@ fn leaves_are_expressions_of_one_shape() {
     assert!(text.contains("a product was fused"), "{text}");
 }
 
+/// `exp(x[i] - max)`, where each lane holds the maximum as its own butterfly left it.
+#[test]
+fn leaves_may_hold_one_value_with_its_operands_swapped() {
+    let mut trees = Trees::new();
+    let x = trees.row(8);
+    let mut lanes = x.clone();
+    for bit in [4, 2, 1] {
+        let exchanged: Vec<NodeId> = (0..8).map(|lane| lanes[lane ^ bit]).collect();
+        lanes = (0..8)
+            .map(|lane| trees.join(FloatBinary::Max, lanes[lane], exchanged[lane]))
+            .collect();
+    }
+    assert_ne!(lanes[0], lanes[1]);
+    assert!(lanes.iter().all(|lane| trees.graph.class(*lane) == trees.graph.class(lanes[0])));
+    let leaves: Vec<NodeId> =
+        (0..8).map(|lane| trees.join(FloatBinary::Sub, x[lane], lanes[lane])).collect();
+    let root = trees.count_up(FloatBinary::Add, &leaves);
+    assert_eq!(canonical(&trees.graph, root, 8).elements, 8);
+    // Operands that do not commute keep their order.
+    let [a, b] = [[0, 1], [1, 0]].map(|[a, b]| trees.join(FloatBinary::Sub, x[a], x[b]));
+    assert_ne!(trees.graph.class(a), trees.graph.class(b));
+}
+
 #[test]
 fn sums_of_two_buffers_need_the_extent() {
     let mut trees = Trees::new();

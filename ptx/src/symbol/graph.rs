@@ -8,6 +8,8 @@
 //! - **G1** Operands are older than the node that uses them: ids are a topological order.
 //! - **G2** Equal nodes have equal ids. Who made a node is no part of it: the first maker is kept.
 //! - **G3** There are never more than the limit of nodes, nor four times as many operands.
+//! - **G4** Nodes of one [class](Graph::class) hold equal bits: they differ in the order of operands
+//!   that commute, at any depth. Lanes that exchange values each have their own order.
 //! # Held by
 //! G1: ids are only handed out by this module. G2: `find_or_add`. G3: `room`.
 //! # Not here
@@ -101,6 +103,10 @@ pub struct Graph {
     makers: Vec<Option<Maker>>,
     /// Nodes by the hash of their contents.
     index: FxHashMap<u64, SmallVec<[NodeId; 1]>>,
+    /// Of each node, the first node of its class.
+    classes: Vec<NodeId>,
+    /// First nodes of classes by the hash of what their members share.
+    members: FxHashMap<u64, SmallVec<[NodeId; 1]>>,
     labels: Labels,
     limit: usize,
 }
@@ -118,6 +124,8 @@ impl Graph {
             args: Vec::new(),
             makers: vec![None],
             index: FxHashMap::default(),
+            classes: vec![NodeId(0)],
+            members: FxHashMap::default(),
             labels: Labels::default(),
             limit: limit.min(MOST_NODES),
         }
@@ -206,8 +214,40 @@ impl Graph {
         if id.index() == before {
             let meeting = self.meeting(args, site);
             self.makers[before] = Some(Maker { site, meeting });
+            self.classify(id);
         }
         Ok(id)
+    }
+
+    /// The first node that differs from this one at most in the order of operands that commute.
+    pub fn class(&self, id: NodeId) -> NodeId {
+        self.classes[id.index()]
+    }
+
+    /// Finds the class of a new operation.
+    fn classify(&mut self, id: NodeId) {
+        let shared = self.shared(id);
+        let mut hasher = FxHasher::default();
+        shared.hash(&mut hasher);
+        let hash = hasher.finish();
+        let known = self.members.get(&hash).into_iter().flatten();
+        match known.copied().find(|first| self.shared(*first) == shared) {
+            Some(first) => self.classes[id.index()] = first,
+            None => self.members.entry(hash).or_default().push(id),
+        }
+    }
+
+    /// What nodes of one class share: meaning, and classes of operands.
+    fn shared(&self, id: NodeId) -> (Option<LabelId>, SmallVec<[NodeId; 4]>) {
+        let mut args: SmallVec<[NodeId; 4]> =
+            self.args(id).iter().map(|arg| self.class(*arg)).collect();
+        let Node::Apply { label, .. } = self.node(id) else {
+            return (None, args);
+        };
+        if args.len() >= 2 && self.label(label).commutes() {
+            args[..2].sort_unstable();
+        }
+        (Some(self.labels.first_of_meaning(label)), args)
     }
 
     /// A thread loaded a leaf into a register.
@@ -257,6 +297,7 @@ impl Graph {
         };
         self.nodes.push(stored);
         self.makers.push(None);
+        self.classes.push(id);
         self.index.entry(hash).or_default().push(id);
         Ok(id)
     }

@@ -230,6 +230,11 @@ impl Labels {
         &self.all[id.0 as usize]
     }
 
+    /// The first label that means the same.
+    pub fn first_of_meaning(&self, id: LabelId) -> LabelId {
+        self.first[id.0 as usize]
+    }
+
     pub fn same_meaning(&self, a: LabelId, b: LabelId) -> bool {
         self.first[a.0 as usize] == self.first[b.0 as usize]
     }
