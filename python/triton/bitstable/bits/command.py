@@ -244,7 +244,3 @@ def main(argv: list[str] | None = None) -> int:
         print("bitstable bits: interrupted", file=sys.stderr)
         return 130
     return int(verdict.exit)
-
-
-if __name__ == "__main__":
-    sys.exit(main())
