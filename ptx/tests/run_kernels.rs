@@ -253,8 +253,8 @@ fn a_spin_lock_between_ctas_protects_and_ends() {
     for (ctas, seeds) in [(2, 30), (6, 10)] {
         for schedule in schedules(seeds) {
             let (run, counter) = run_locked(&kernel, ctas, schedule);
-            // Who took the lock first is the order of arrival, and is said; nothing races.
-            assert!(run.kinds().iter().all(|kind| *kind == "arrival-order"), "{}", run.shown());
+            // Who took the lock first is noted; that all give it back by the same exchange is not.
+            assert!(run.errors().is_empty(), "{}", run.shown());
             assert_eq!(counter, 5 * ctas * (ctas + 1) / 2, "{ctas} CTAs, {schedule}");
         }
     }

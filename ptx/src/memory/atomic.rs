@@ -41,11 +41,10 @@ impl Update<'_> {
         apply(self.op, self.ty, space, old, column(self.operands), column(self.news))
     }
 
-    fn arrival(&self, old: u64, new: u64) -> Arrival {
+    fn arrival(&self, new: u64) -> Arrival {
         match self.op {
             Atomic::Add if self.ty.class() == Class::Float => Arrival::Moves,
-            // An exchange of the value that is there commutes with the one that put it there.
-            Atomic::Exch if old != new => Arrival::Moves,
+            Atomic::Exch => Arrival::Stores(new),
             Atomic::Cas => Arrival::MayMove,
             Atomic::And
             | Atomic::Or
@@ -54,8 +53,7 @@ impl Update<'_> {
             | Atomic::Inc
             | Atomic::Dec
             | Atomic::Min
-            | Atomic::Max
-            | Atomic::Exch => Arrival::Free,
+            | Atomic::Max => Arrival::Free,
         }
     }
 }
@@ -104,7 +102,7 @@ impl CtaMemory {
                     let new = update.element(Space::Global, element, lane, old);
                     if memory.watch.options.races {
                         let page = cursor.page(address);
-                        memory.watch.update(page, access, lane, address, update.arrival(old, new));
+                        memory.watch.update(page, access, lane, address, update.arrival(new));
                     }
                     buffer.poke(address, access.width, new);
                     keep(results, element, lane, old);
@@ -128,7 +126,7 @@ impl CtaMemory {
             let new = update.element(Space::Shared, element, lane, old);
             if self.watch.options.races {
                 let page = self.shared.page(at);
-                self.watch.update(page, access, lane, address, update.arrival(old, new));
+                self.watch.update(page, access, lane, address, update.arrival(new));
             }
             self.shared.bytes.poke(at, access.width, new);
             keep(results, element, lane, old);

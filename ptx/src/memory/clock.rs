@@ -13,7 +13,7 @@
 //!   the knower's next access.
 //! - **C3** The row of a [`View`] is nowhere below its floor.
 //! # Held by
-//! `tests/memory_oracle.rs`, which compares with full vector clocks on random programs.
+//! `tests/memory/oracle.rs`, which compares with full vector clocks on random programs.
 //! # Not here
 //! Which instruction releases or acquires (`sync.rs`); what epochs are kept (`shadow/`).
 

@@ -37,7 +37,9 @@ pub use self::{
     global::GlobalMemory,
     mbarrier::{ArriveKind, Phase},
 };
-use self::{clock::Meeting, copy::Copies, local::Local, shadow::Strength, shared::Shared, watch::Watch};
+use self::{
+    clock::Meeting, copy::Copies, local::Local, shadow::Strength, shared::Shared, watch::Watch,
+};
 use crate::{
     exec::registers::{LANES, Mask},
     ir::{Ordering, Space},

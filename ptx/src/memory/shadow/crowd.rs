@@ -43,8 +43,10 @@ impl Reads {
 pub(in crate::memory) enum Arrival {
     /// The final value does not: integer additions, minima, bit operations.
     Free,
-    /// It does: float additions, exchanges.
+    /// It does: float additions.
     Moves,
+    /// It does, unless this value is stored: exchanges.
+    Stores(u64),
     /// It may: a comparison decides.
     MayMove,
 }
@@ -57,8 +59,9 @@ pub(in crate::memory) struct Crowd {
     strong: BTreeMap<u64, Record>,
     /// Class and CTA of all strong accesses, while they have one.
     uniform: Option<(u32, u32)>,
-    /// The last atomics that [`Arrival::Moves`] and [`Arrival::MayMove`].
+    /// The last atomics that [`Arrival::Moves`], [`Arrival::Stores`] and [`Arrival::MayMove`].
     moved: Option<Record>,
+    stored: Option<(Record, u64)>,
     may_have_moved: Option<Record>,
     release: Option<Box<Release>>,
 }
@@ -178,10 +181,20 @@ impl Crowd {
         let unordered = |earlier: &Record| !sight.ordered(earlier.epoch, touch.lane);
         match arrival {
             Arrival::Free => None,
-            Arrival::Moves => self.moved.replace(record).filter(unordered),
+            Arrival::Moves => {
+                let earlier = self.moved.replace(record).filter(unordered);
+                earlier.or(self.stored.map(|(earlier, _)| earlier).filter(unordered))
+            }
+            Arrival::Stores(value) => {
+                let earlier = self.stored.replace((record, value));
+                let other = earlier.filter(|(_, before)| *before != value);
+                let other = other.map(|(earlier, _)| earlier).filter(unordered);
+                other.or(self.moved.filter(unordered))
+            }
             Arrival::MayMove => {
                 let earlier = self.may_have_moved.replace(record).filter(unordered);
-                earlier.or(self.moved.filter(unordered))
+                let stored = self.stored.map(|(earlier, _)| earlier).filter(unordered);
+                earlier.or(self.moved.filter(unordered)).or(stored)
             }
         }
     }

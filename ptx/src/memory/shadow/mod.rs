@@ -15,7 +15,7 @@
 //!   the byte exactly if it races with one that is kept.
 //! - **W2** All accesses of a cell cover the cell.
 //! # Held by
-//! `tests/memory_oracle.rs`, W1 against a detector that forgets nothing.
+//! `tests/memory/oracle.rs`, W1 against a detector that forgets nothing.
 //! # Bounds
 //! Of a cell in global memory that CTAs of a synchronising launch read, the last
 //! [`crowd::READERS_ELSEWHERE`] reads of *other* CTAs are kept, and of strong accesses those of

@@ -71,12 +71,18 @@ impl Page {
     /// Cells of the access, made or split as it needs.
     #[inline(always)]
     fn cells(&mut self, touch: &Touch) -> std::ops::Range<usize> {
-        let needed = touch.bytes.trailing_zeros().min(LARGEST);
+        self.prepare(touch.bytes);
+        let first = (touch.offset >> self.granule) as usize;
+        first..first + (touch.bytes >> self.granule) as usize
+    }
+
+    /// Makes or splits the cells so that accesses of `bytes` bytes cover whole ones.
+    #[inline(always)]
+    fn prepare(&mut self, bytes: u32) {
+        let needed = bytes.trailing_zeros().min(LARGEST);
         if needed < self.granule || self.cells.is_empty() {
             self.refine(needed);
         }
-        let first = (touch.offset >> self.granule) as usize;
-        first..first + (touch.bytes >> self.granule) as usize
     }
 
     #[cold]
@@ -138,21 +144,25 @@ impl Page {
         unsynchronised: bool,
         conflicts: &mut Vec<Conflict>,
     ) {
+        self.prepare(touches.bytes);
+        let (granule, many) = (self.granule, (touches.bytes >> self.granule) as usize);
         for lane in lanes(mask) {
-            let touch = touches.lane(lane);
+            let first = (touches.addresses[lane] & (PAGE_BYTES - 1)) as usize >> granule;
             let key = sight.key(lane);
-            for at in self.cells(&touch) {
-                let cell = &mut self.cells[at];
+            for at in first..first + many {
+                let Some(cell) = self.cells.get_mut(at) else { break };
                 let unread = cell.read_mask == 0 || sight.settled(cell.read);
                 let clean = cell.write.is_none() || sight.settled(cell.write);
                 if cell.side == ALONE && clean && !cell.flying() && (cell.read == key || unread) {
-                    // One store of all three, whether the record is begun or joined.
-                    let joined = if cell.read == key { cell.read_mask } else { 0 };
-                    cell.read_info = if joined == 0 { touch.info } else { cell.read_info };
-                    cell.read_mask = joined | 1 << lane;
-                    cell.read = key;
+                    if cell.read == key {
+                        cell.read_mask |= 1 << lane;
+                    } else {
+                        cell.read = key;
+                        cell.read_mask = 1 << lane;
+                        cell.read_info = touches.info;
+                    }
                 } else if cell.side != MANY {
-                    self.read_cell(at, sight, &touch, unsynchronised, conflicts);
+                    self.read_cell(at, sight, &touches.lane(lane), unsynchronised, conflicts);
                 }
             }
         }
