@@ -89,6 +89,13 @@ fn trees() {
 }
 
 #[test]
+fn a_kernel_among_several_must_be_named() {
+    let said = failure("run K/forms.ptx --grid 1");
+    assert!(said.contains("cube, bias, fused, maximum, chain"), "{said}");
+    assert!(said.contains("help: --entry NAME"), "{said}");
+}
+
+#[test]
 fn python_s_commands_say_where_they_are() {
     let said = failure("bits kernel.py --anything");
     assert!(said.contains("needs Python and Triton") && said.contains("help: "), "{said}");

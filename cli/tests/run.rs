@@ -43,7 +43,8 @@ fn an_access_outside_a_buffer_is_found() {
         (&finding["kind"], &finding["severity"]),
         (&"out-of-bounds".into(), &"error".into())
     );
-    assert_eq!(finding["places"][0]["source"], "/home/user/kernels/add.py:8");
+    let source = serde_json::json!({"file": "/home/user/kernels/add.py", "line": 8, "column": 12});
+    assert_eq!(finding["places"][0]["source"], source);
     assert_eq!(report["exit"], 1);
 }
 

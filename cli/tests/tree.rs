@@ -25,6 +25,41 @@ fn elementwise_outputs_have_nothing_to_judge() {
     insta::assert_snapshot!(answer(0, line));
 }
 
+/// What Triton compiles: every lane has a maximum of its own, with operands swapped, and it is one
+/// value; its order does not matter, and that of the sum does.
+#[test]
+fn a_softmax_has_a_sum_and_a_maximum() {
+    let line = "tree K/softmax.ptx --shared 16 --grid 2 x=f32:2x1024=random:1 out=f32:2x1024";
+    let report = json(0, &format!("{line} --extent 1024 --json"));
+    let groups = report["files"][0]["groups"].as_array().expect("groups");
+    assert_eq!(groups.len(), 1);
+    let told = ["count", "reductions", "combine", "verdict"].map(|key| groups[0][key].clone());
+    assert_eq!(serde_json::json!(told), serde_json::json!([2048, 2, "add.rn.f32", "canonical"]));
+}
+
+/// The verdict on one of `forms.ptx`, whose last argument is the output.
+fn form(entry: &str, status: u8, arguments: &str) -> serde_json::Value {
+    let line = format!("tree K/forms.ptx --entry {entry} --grid 1 {arguments} --json");
+    json(status, &line)["files"][0]["groups"][0]["verdict"].clone()
+}
+
+#[test]
+fn a_reduction_joins_different_values_that_are_computed_alike() {
+    assert_eq!(form("cube", 0, "f32:1=2 f32:1"), "no-reduction");
+    assert_eq!(form("bias", 0, "f32:1=2 f32:1=3 f32:1=4 f32:1"), "no-reduction");
+    assert_eq!(form("chain", 1, "f32:4=iota f32:1"), "departs");
+}
+
+#[test]
+fn a_chain_of_fused_products_departs() {
+    assert_eq!(form("fused", 1, "f32:4=iota f32:4=iota f32:1"), "departs");
+}
+
+#[test]
+fn the_order_of_a_maximum_is_not_held_against_it() {
+    assert_eq!(form("maximum", 0, "f32:4=iota f32:1"), "any-order");
+}
+
 #[test]
 fn the_extent_is_held_against_the_tree() {
     let line = rows("row_sum.ptx");
