@@ -31,9 +31,12 @@ fn raw(rig: &mut Rig, space: Space, address: u64, width: u32, count: u32) -> [u6
     rows.map(|row| row[0])
 }
 
+/// The space and address of an access, in a rig.
+type Case = fn(&Rig) -> (Space, u64);
+
 #[test]
 fn out_of_bounds_is_reported_and_reads_zero() {
-    let cases: [(&str, fn(&Rig) -> (Space, u64)); 8] = [
+    let cases: [(&str, Case); 8] = [
         ("null", |_| (Global, 0)),
         ("null, generic", |_| (Generic, 0)),
         ("past the end", |rig| (Global, rig.base + BYTES)),

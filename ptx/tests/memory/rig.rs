@@ -122,6 +122,7 @@ impl Rig {
         rows[0]
     }
 
+    #[expect(clippy::too_many_arguments, reason = "one instruction, spelled out")]
     pub fn atom(
         &mut self,
         (cta, thread): Thread,

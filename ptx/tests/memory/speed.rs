@@ -15,7 +15,7 @@ fn on_processor() -> u64 {
 }
 
 fn time(name: &str, mut run: impl FnMut(u32)) -> f64 {
-    let rounds = 20_000;
+    let rounds = 200_000;
     (0..1000).for_each(&mut run);
     let start = on_processor();
     (0..rounds).for_each(&mut run);
