@@ -130,11 +130,6 @@ pub enum Finding {
         lane: u32,
         at: Site,
     },
-    /// Nothing can run, and this thread waits.
-    Deadlock {
-        at: Site,
-        waiting_for: &'static str,
-    },
     /// The step limit was reached here.
     StepLimit {
         limit: u64,

@@ -91,7 +91,6 @@ fn global_address(finding: &Finding) -> Option<u64> {
         | Finding::BarrierDiverged { .. }
         | Finding::MembersDisagree { .. }
         | Finding::LaneAbsent { .. }
-        | Finding::Deadlock { .. }
         | Finding::StepLimit { .. }
         | Finding::Trap { .. }
         | Finding::BadOperand { .. } => None,

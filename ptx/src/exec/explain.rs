@@ -191,7 +191,6 @@ impl Program {
             | Finding::BarrierDiverged { .. }
             | Finding::MembersDisagree { .. }
             | Finding::LaneAbsent { .. }
-            | Finding::Deadlock { .. }
             | Finding::StepLimit { .. }
             | Finding::Trap { .. }
             | Finding::BadOperand { .. } => self.control_words(finding),
@@ -225,10 +224,6 @@ impl Program {
                 format!("a shuffle reads lane {lane}, which does not take part"),
             )
             .place("reads", *at),
-            Finding::Deadlock { at, waiting_for } => {
-                Words::new("deadlock", format!("nothing can run; waiting for {waiting_for}"))
-                    .place("waits", *at)
-            }
             Finding::StepLimit { limit, at } => Words::new(
                 "step-limit",
                 format!("a CTA ran {limit} instructions of its warps and did not end"),

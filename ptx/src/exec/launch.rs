@@ -34,8 +34,9 @@ use crate::{
 const MOST_THREADS: u64 = 1024;
 /// CTAs a launch may have.
 const MOST_CTAS: u64 = 1 << 31;
-/// CTAs that are resident together, at most, when they may wait for each other.
-const MOST_RESIDENT: usize = 256;
+/// CTAs that are resident together, at most, when they may wait for each other, and their registers.
+const MOST_RESIDENT: u64 = 256;
+const MOST_RESIDENT_BYTES: u64 = 4 << 30;
 /// Bytes of shared memory that a CTA may have.
 const MOST_SHARED: u64 = 1 << 20;
 /// Bytes of registers that a CTA may need.
@@ -387,10 +388,12 @@ fn in_turns(
     } else {
         1
     };
+    let bytes = register_bytes(&program.template) * u64::from(context.threads()).div_ceil(32);
+    let most = (MOST_RESIDENT_BYTES / bytes.max(1)).clamp(1, MOST_RESIDENT) as usize;
     let mut resident: VecDeque<Cta<'_>> = VecDeque::new();
     let mut results = Results::default();
     while !context.cancelled() {
-        while resident.len() < at_first
+        while resident.len() < at_first.min(most)
             && let Some(index) = waiting.pop_front()
         {
             resident.push_back(Cta::new(program, context, index, symbols.take()));
@@ -414,7 +417,7 @@ fn in_turns(
             }
             Turn::Yielded => {
                 resident.push_back(cta);
-                if resident.len() < MOST_RESIDENT
+                if resident.len() < most
                     && !traced
                     && let Some(index) = waiting.pop_front()
                 {

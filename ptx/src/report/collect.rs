@@ -131,7 +131,6 @@ impl Finding {
             | Finding::BarrierDiverged { .. }
             | Finding::MembersDisagree { .. }
             | Finding::LaneAbsent { .. }
-            | Finding::Deadlock { .. }
             | Finding::StepLimit { .. }
             | Finding::Trap { .. }
             | Finding::BadOperand { .. } => Severity::Error,
@@ -152,7 +151,6 @@ fn kind(finding: &Finding) -> Kind {
         | Finding::Uninitialised { at, .. }
         | Finding::ReadOnly { at, .. }
         | Finding::LaneAbsent { at, .. }
-        | Finding::Deadlock { at, .. }
         | Finding::StepLimit { at, .. }
         | Finding::Trap { at, .. }
         | Finding::BadOperand { at, .. } => (at.pc, None),
