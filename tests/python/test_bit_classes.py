@@ -56,6 +56,7 @@ tuned_rows = triton.autotune(
 
 def _ends_the_process(args):
     if args["num_warps"] == 2:
+        os.write(2, b"much\nPass.cpp:1: Assertion `three' failed.\nmore\n")
         os.abort()
     return 64
 
@@ -128,6 +129,7 @@ def test_a_compiler_that_aborts_costs_its_configuration_alone():
     classes = bits.sweep(aborting, args, 1, configurations, 1, jobs=2)
     (lost,) = classes.not_run
     assert lost.configuration.num_warps == 2 and "SIGABRT" in lost.reason
+    assert lost.reason.endswith("Assertion `three' failed")
     assert len(classes) == 1 and classes.verdict("one").exit == 2
 
 

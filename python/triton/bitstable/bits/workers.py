@@ -8,7 +8,8 @@ what still aborts is an outcome.
 
 # Invariants
 - **W1** The outcomes are those of one process, in the same order.
-- **W2** What a kernel or a compiler prints goes to standard error; the pipe carries outcomes alone.
+- **W2** The pipe carries outcomes alone. What a kernel prints goes to standard error; what a
+  compiler that fails prints is thousands of lines, of which the one with the reason is kept.
 - **W3** No worker outlives the sweep, however it ends.
 """
 
@@ -18,11 +19,14 @@ import contextlib
 import os
 import pickle
 import queue
+import re
 import signal
 import subprocess
 import sys
+import tempfile
 import threading
 from collections.abc import Callable
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, BinaryIO
 
@@ -34,6 +38,10 @@ from triton.bitstable.bits.kernels import Place
 from triton.bitstable.errors import NativeLibraryError
 
 Group = list[Configuration]
+# A failed assertion of LLVM's, or MLIR's word for a pass that failed.
+_REASON = re.compile(
+    r"Assertion `.*' failed|LLVM ERROR: .*|Pipeline failed while executing \[`\w+`"
+)
 _SERVE = "from triton.bitstable.bits.workers import serve; serve()"
 
 
@@ -77,13 +85,13 @@ class _Pool:
         for numbered in enumerate(groups):
             self._waiting.put(numbered)
         self._stopped = threading.Event()
-        self._workers: set[subprocess.Popen[bytes]] = set()
+        self._workers: set[_Worker] = set()
         self.outcomes: dict[int, list[Outcome]] = {}
         self.failures: list[BaseException] = []
 
     def serve(self) -> None:
         """One worker's thread."""
-        worker: subprocess.Popen[bytes] | None = None
+        worker: _Worker | None = None
         try:
             while not self._stopped.is_set():
                 try:
@@ -100,70 +108,95 @@ class _Pool:
             if worker is not None:
                 self._end(worker)
 
-    def _run(
-        self, worker: subprocess.Popen[bytes] | None, group: Group
-    ) -> tuple[subprocess.Popen[bytes] | None, list[Outcome]]:
-        worker = worker or self._begin()
-        reply = _ask(worker, group)
+    def _run(self, worker: _Worker | None, group: Group) -> tuple[_Worker | None, list[Outcome]]:
+        if worker is None:
+            worker = _Worker(self._setup)
+            self._workers.add(worker)
+        reply = worker.ask(group)
         if isinstance(reply, Exception):
             raise reply
         if reply is not None:
-            return worker, reply
+            return worker, worker.explained(reply)
         died = self._end(worker)
         if self._stopped.is_set():
             return None, []
         if len(group) == 1:
-            return None, [Outcome(group[0], Status.REFUSED, died)]
+            return None, worker.explained([Outcome(group[0], Status.REFUSED, died)])
         worker, outcomes = None, []
         for each in group:
             worker, one = self._run(worker, [each])
             outcomes += one
         return worker, outcomes
 
-    def _begin(self) -> subprocess.Popen[bytes]:
-        # The same Triton, wherever it was imported from.
-        home = str(Path(triton.__file__).parents[1])
-        paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
-        worker = subprocess.Popen(
-            [sys.executable, "-c", _SERVE],
-            stdin=subprocess.PIPE,
-            stdout=subprocess.PIPE,
-            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
-        )
-        self._workers.add(worker)
-        try:
-            worker.stdin.write(self._setup)
-            worker.stdin.flush()
-        except OSError:
-            pass  # it has died: asking it will show that
-        return worker
-
-    def _end(self, worker: subprocess.Popen[bytes]) -> str:
-        """End a worker; in words, how it ended."""
-        with contextlib.suppress(OSError):
-            worker.stdin.close()
-        worker.stdout.close()
-        code = worker.wait()
+    def _end(self, worker: _Worker) -> str:
+        ended = worker.end()
         self._workers.discard(worker)
-        if code >= 0:
-            return f"the process ended with status {code}"
-        return f"the process was ended by {signal.Signals(-code).name}"
+        return ended
 
     def stop(self) -> None:
         """End everything."""
         self._stopped.set()
         for worker in list(self._workers):
-            worker.kill()
+            worker.process.kill()
 
 
-def _ask(worker: subprocess.Popen[bytes], group: Group) -> list[Outcome] | Exception | None:
-    """A worker's answer, or what ends the sweep; none if the worker died."""
-    try:
-        pickle.dump(group, worker.stdin)
-        worker.stdin.flush()
-        return pickle.load(worker.stdout)
-    except (OSError, EOFError, pickle.UnpicklingError):
-        return None
+class _Worker:
+    """One process, and a file with what it prints."""
+
+    def __init__(self, setup: bytes) -> None:
+        # The same Triton, wherever it was imported from.
+        home = str(Path(triton.__file__).parents[1])
+        paths = [home, *filter(None, [os.environ.get("PYTHONPATH")])]
+        self._printed = tempfile.TemporaryFile()  # noqa: SIM115 - it lives as long as we do
+        self._read = 0
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", _SERVE],
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            stderr=self._printed,
+            env={**os.environ, "PYTHONPATH": os.pathsep.join(paths)},
+        )
+        with contextlib.suppress(OSError):  # it has died: asking it will show that
+            self.process.stdin.write(setup)
+            self.process.stdin.flush()
+
+    def ask(self, group: Group) -> list[Outcome] | Exception | None:
+        """Its answer, or what ends the sweep; none if it died."""
+        try:
+            pickle.dump(group, self.process.stdin)
+            self.process.stdin.flush()
+            return pickle.load(self.process.stdout)
+        except (OSError, EOFError, pickle.UnpicklingError):
+            return None
+
+    def explained(self, outcomes: list[Outcome]) -> list[Outcome]:
+        """The outcomes, refusals with what the compiler printed about them."""
+        descriptor = self._printed.fileno()
+        printed = os.pread(descriptor, os.fstat(descriptor).st_size - self._read, self._read)
+        self._read += len(printed)
+        text = printed.decode(errors="replace")
+        if not any(outcome.status is Status.REFUSED for outcome in outcomes):
+            sys.stderr.write(text)
+            return outcomes
+        said = _REASON.search(text)
+        if said is None:
+            return outcomes
+        return [
+            replace(outcome, reason=f"{outcome.reason}: {said[0].strip()}")
+            if outcome.status is Status.REFUSED
+            else outcome
+            for outcome in outcomes
+        ]
+
+    def end(self) -> str:
+        """End it; in words, how it ended."""
+        with contextlib.suppress(OSError):
+            self.process.stdin.close()
+        self.process.stdout.close()
+        code = self.process.wait()
+        if code >= 0:
+            return f"the process ended with status {code}"
+        return f"the process was ended by {signal.Signals(-code).name}"
 
 
 def serve() -> None:
