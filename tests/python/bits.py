@@ -1,8 +1,13 @@
-"""One launch of a compiled kernel on the executor: compile to PTX, run, read the results.
+"""One launch of a compiled kernel on the executor: compile to PTX, run or trace, read the results.
 
-Compilation stops at PTX (no ptxas) and leaves nothing in any cache.
+Compilation stops at PTX (no ptxas) and leaves nothing in any cache. Runs go through the native
+library, and an error among its findings (a race, an access out of bounds) fails the test as it
+would a launch; trees are `bitstable tree`'s.
 """
 
+import ctypes
+import json
+import subprocess
 import sys
 import tempfile
 from dataclasses import dataclass
@@ -11,14 +16,16 @@ from pathlib import Path
 import numpy as np
 import triton
 from triton import knobs
+from triton.bitstable import _native
+from triton.bitstable.emulation.launcher import Program
+from triton.bitstable.emulation.memory import Memory, Pointer, Span
+from triton.bitstable.emulation.reports import Report
 from triton.compiler import ASTSource
 
-sys.path.insert(0, str(Path(__file__).resolve().parents[1]))
-
-import ptx_exec
 from compiling import SM90
 from oracle import DTYPES, same_bits
 
+COMMAND = Path(sys.executable).with_name("bitstable")
 WARPS = (1, 2, 4, 8, 16, 32)
 TRITON_NAMES = {"f64": "fp64", "f32": "fp32", "f16": "fp16", "bf16": "bf16"}
 
@@ -50,6 +57,7 @@ def _ptx_only(self=None, stages=None, *_):
 class Compiled:
     """PTX with what the launch needs to know."""
 
+    name: str
     ptx: str
     warps: int
     shared: int
@@ -72,7 +80,8 @@ def compile_ptx(kernel, types: dict[str, str], build: Build, **constants) -> Com
         knobs.compilation.always_compile = True
         knobs.runtime.add_stages_inspection_hook = _ptx_only
         kernel = triton.compile(src, target=build.target, options=options)
-        return Compiled(kernel.asm["ptx"], build.warps, kernel.metadata.shared)
+        told = kernel.metadata
+        return Compiled(told.name, kernel.asm["ptx"], build.warps, told.shared)
 
 
 def to_memory(values, dtype: str):
@@ -91,6 +100,29 @@ def from_memory(data, dtype: str):
 
 
 @dataclass(frozen=True)
+class Tree:
+    """What `bitstable tree` says of all outputs; `why` they are not canonical."""
+
+    canonical: bool
+    contractible: bool
+    digest: str | None
+    why: str
+
+    @classmethod
+    def from_json(cls, entry: dict) -> "Tree":
+        """Reads one file's trees; a run with errors proves nothing."""
+        groups, errors = entry["groups"], [error["message"] for error in entry["errors"]]
+        departing = [group for group in groups if group["verdict"] != "canonical"]
+        faults = errors + [f"{group['first']}: {group['explanation']}" for group in departing]
+        return cls(
+            canonical=bool(groups) and not faults,
+            contractible=any("may contract" in group["explanation"] for group in groups),
+            digest=entry["digest"],
+            why="; ".join(faults),
+        )
+
+
+@dataclass(frozen=True)
 class Launch:
     """Arguments of one launch: inputs, output shape, scalars; types by the oracle's names."""
 
@@ -106,30 +138,90 @@ class Launch:
         typed = [f"*{TRITON_NAMES.get(ty, ty)}" for ty in types]
         return dict(zip(names, typed + ["i32"] * len(self.scalars)))
 
-    def buffers(self, build: Build, leaves: bool = False) -> list:
-        """Fresh buffers, off their boundary by one element where the build is unaligned."""
-        made = []
-        for values in self.inputs:
-            data = to_memory(values, self.dtype)
-            shift = 0 if build.aligned else data.itemsize
-            made.append(ptx_exec.Buffer(data, misalign=shift, leaves=leaves))
-        out = np.full(self.out_size, 77, to_memory(0, self.out_dtype).dtype)
-        shift = 0 if build.aligned else out.itemsize
-        return [*made, ptx_exec.Buffer(out, writable=True, misalign=shift)]
+    def buffers(self) -> list:
+        """The inputs and an output that nobody wrote, as they are in memory."""
+        blank = np.full(self.out_size, 77, to_memory(0, self.out_dtype).dtype)
+        return [*(to_memory(values, self.dtype) for values in self.inputs), blank]
 
-    def run(self, compiled: Compiled, build: Build, approximate: bool = False):
-        """Executes the launch and returns the output."""
-        buffers = self.buffers(build)
-        args = [*buffers, *self.scalars]
-        ptx_exec.run(compiled.ptx, (1,), args, compiled.warps, compiled.shared, approximate)
-        return from_memory(buffers[-1].data, self.out_dtype)
+    def run(self, compiled: Compiled, build: Build):
+        """Executes the launch and returns the output; what it does wrong is an AssertionError."""
+        placed = [_placed(data, build.aligned) for data in self.buffers()]
+        output = placed[-1]
+        pointers = [_pointer(data, number, data is output) for number, data in enumerate(placed)]
+        memory = Memory(pointers, ())
+        addresses = [memory.device_address(pointer) for pointer in pointers]
+        _execute(compiled, memory, [*addresses, *self.scalars])
+        memory.write_back()
+        return from_memory(output, self.out_dtype)
 
-    def tree(self, compiled: Compiled, build: Build, extent: int | None = None):
-        """The verdict on the launch's dependence trees."""
-        args = [*self.buffers(build, leaves=True), *self.scalars]
-        return ptx_exec.tree_digest(
-            compiled.ptx, (1,), args, compiled.warps, compiled.shared, extent
-        )
+    def trees(self, kernels: list[Compiled], extent: int) -> list[Tree]:
+        """The verdict on each kernel's dependence trees, over `extent` leaves an output.
+
+        Buffers are aligned for all of them: the command places no other, and code for unaligned
+        pointers takes any.
+        """
+        with tempfile.TemporaryDirectory() as name:
+            folder = Path(name)
+            files = [_write(folder / f"{at}.ptx", kernel) for at, kernel in enumerate(kernels)]
+            others = [word for file in files[1:] for word in ("--compare", file)]
+            options = ["--grid", "1", "--extent", str(extent), "--json", *others]
+            command = [COMMAND, "tree", files[0], *options, *self._written(folder)]
+            ended = subprocess.run(command, capture_output=True, text=True, timeout=300)
+        assert ended.returncode in (0, 1), ended.stderr
+        return [Tree.from_json(entry) for entry in json.loads(ended.stdout)["files"]]
+
+    def _written(self, folder: Path) -> list[str]:
+        """The arguments as the command takes them, inputs in files."""
+        words = []
+        for number, data in enumerate(self.buffers()[:-1]):
+            data.tofile(folder / f"{number}.bin")
+            words.append(f"x{number}={self.dtype}:{data.size}=@{folder / f'{number}.bin'}")
+        words.append(f"out={self.out_dtype}:{self.out_size}")
+        return words + [f"n{at}=i32={value}" for at, value in enumerate(self.scalars)]
+
+
+def _placed(data, aligned: bool):
+    """A copy, off a boundary of 256 bytes by one element where it is not to be aligned."""
+    arena = np.empty(data.nbytes + 512, np.uint8)
+    start = -arena.ctypes.data % 256 + (0 if aligned else data.itemsize)
+    placed = arena[start : start + data.nbytes].view(data.dtype)
+    placed[...] = np.ravel(data)
+    return placed
+
+
+def _pointer(data, number: int, writable: bool) -> Pointer:
+    """What may be reached through an argument: its elements, and nothing around them."""
+    start = data.ctypes.data
+    name = "output" if writable else f"input {number}"
+    return Pointer(name, start, f"i{8 * data.itemsize}", Span(start, start + data.nbytes, writable))
+
+
+def _execute(compiled: Compiled, memory: Memory, values: list[int]) -> None:
+    """Runs one CTA over `memory`."""
+    program, library = Program(compiled.name, compiled.ptx), _native.library()
+    block = bytearray(program.block_bytes)
+    # Triton appends two pointers to scratch memory, of which these kernels want none.
+    for param, value in zip(program.params, [*values, 0, 0], strict=True):
+        size, offset = param["bytes"], param["offset"]
+        block[offset : offset + size] = (value % (1 << 8 * size)).to_bytes(size, "little")
+    request = {
+        "grid": [1, 1, 1],
+        "block": [32 * compiled.warps, 1, 1],
+        "dynamic_shared": compiled.shared,
+        "buffers": memory.request(),
+    }
+    reply = library.ptx_launch(program.handle, request, bytes(block), ctypes.c_uint8(0))
+    found = [Report.from_json(e, compiled.name, memory, "forward") for e in reply["findings"]]
+    errors = [report.render() for report in found if report.is_error]
+    assert not errors and not reply["errors_left_out"], "\n".join(errors)
+
+
+def _write(path: Path, compiled: Compiled) -> Path:
+    """Writes a kernel as Triton's cache has it, metadata beside the PTX."""
+    path.write_text(compiled.ptx)
+    told = {"num_warps": compiled.warps, "shared": compiled.shared}
+    path.with_suffix(".json").write_text(json.dumps(told))
+    return path
 
 
 def describe(got, expected) -> str:
