@@ -1,7 +1,7 @@
 """The code at the end of the pipeline: nothing is contracted, and no pass on the way lost a pin.
 
-Executed bits are `test_bits*.py`; here are the targets and pipelines that the executor does not
-run: AMD, SASS, matrix products, software pipelining, warp specialisation, Gluon.
+Executed bits are `test_bits*.py`; here are the targets and pipelines that those do not run: AMD,
+SASS, matrix products, software pipelining, warp specialisation, Gluon.
 """
 
 import re
