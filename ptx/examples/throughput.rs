@@ -25,9 +25,8 @@ fn main() -> Result<(), Box<dyn Error>> {
     let decoded = started.elapsed();
 
     let count = rows as usize * columns as usize;
-    let input: Vec<u8> = (0..count)
-        .flat_map(|at| ((at * 7919 % 1000) as f32 / 250.0 - 2.0).to_le_bytes())
-        .collect();
+    let input: Vec<u8> =
+        (0..count).flat_map(|at| ((at * 7919 % 1000) as f32 / 250.0 - 2.0).to_le_bytes()).collect();
     let mut memory = GlobalMemory::default();
     let from = memory.add_owned(&input, 16, "input");
     let to = memory.add_owned(&vec![0; input.len()], 16, "output");

@@ -256,7 +256,10 @@ fn outlines_open_level_by_level_and_elide() {
     let square = trees.join(FloatBinary::Mul, root, root);
     let text = outline(&trees.graph, square, Names::plain(), 100);
     assert!(text.ends_with("└─ as in line 2\n"), "{text}");
-    assert_eq!(expression(&trees.graph, root, named(), 2), "(… 2 leaves + … 2 leaves) + … 4 leaves");
+    assert_eq!(
+        expression(&trees.graph, root, named(), 2),
+        "(… 2 leaves + … 2 leaves) + … 4 leaves"
+    );
     let deep = (0..10_000).fold(x[0], |sum, _| trees.join(FloatBinary::Add, sum, sum));
     assert!(outline(&trees.graph, deep, named(), 1_000_000).contains("more leaves than can be"));
     assert!(expression(&trees.graph, deep, named(), 1000).len() < 100_000);

@@ -150,9 +150,8 @@ fn leaves_may_hold_one_value_with_its_operands_swapped() {
     let mut lanes = x.clone();
     for bit in [4, 2, 1] {
         let exchanged: Vec<NodeId> = (0..8).map(|lane| lanes[lane ^ bit]).collect();
-        lanes = (0..8)
-            .map(|lane| trees.join(FloatBinary::Max, lanes[lane], exchanged[lane]))
-            .collect();
+        lanes =
+            (0..8).map(|lane| trees.join(FloatBinary::Max, lanes[lane], exchanged[lane])).collect();
     }
     assert_ne!(lanes[0], lanes[1]);
     assert!(lanes.iter().all(|lane| trees.graph.class(*lane) == trees.graph.class(lanes[0])));
