@@ -1,6 +1,6 @@
 """Whether the checks can fail: what is broken in a pinned kernel's PTX, runs and trees must see.
 
-Each mutant lacks one barrier, reads another lane, or adds another value.
+Each mutant lacks one barrier, reads another lane, adds another value, or is given other pointers.
 """
 
 import re
@@ -37,6 +37,14 @@ def test_every_barrier_of_a_compiled_kernel_is_needed(pinned):
     for barrier in barriers:
         with pytest.raises(AssertionError, match="race"):
             launch.run(spliced(compiled, *barrier.span(), ""), BUILD)
+
+
+def test_code_for_aligned_pointers_needs_them(pinned):
+    """Unaligned builds of the other tests run one element off, or this would pass."""
+    launch, compiled = pinned
+    assert launch.run(compiled, BUILD).size == 4
+    with pytest.raises(AssertionError, match="misaligned"):
+        launch.run(compiled, replace(BUILD, aligned=False))
 
 
 def test_every_changed_shuffle_and_addition_is_seen(pinned):
