@@ -114,6 +114,7 @@ fn the_json_document() {
         keys(group),
         [
             "combine",
+            "contractible",
             "count",
             "depth",
             "digest",
@@ -127,6 +128,7 @@ fn the_json_document() {
             "verdict",
         ]
     );
+    assert_eq!(group["contractible"], false);
     assert_eq!(group["elements"], serde_json::json!(["out[0..3]"]));
     assert_eq!((&group["verdict"], &group["leaves"]), (&"canonical".into(), &64.into()));
     assert_eq!(group["digest"].as_str().map(str::len), Some(32));

@@ -116,7 +116,7 @@ class Tree:
         faults = errors + [f"{group['first']}: {group['explanation']}" for group in departing]
         return cls(
             canonical=bool(groups) and not faults,
-            contractible=any("may contract" in group["explanation"] for group in groups),
+            contractible=any(group["contractible"] for group in groups),
             digest=entry["digest"],
             why="; ".join(faults),
         )

@@ -79,7 +79,13 @@ def test_an_interrupt_ends_it_at_once(tmp_path):
     kernel = tmp_path / "endless.ptx"
     kernel.write_text(ENDLESS)
     arguments = [COMMAND, "run", kernel, "--grid", "1", "--step-limit", str(2**62)]
-    with subprocess.Popen(arguments, stderr=subprocess.PIPE) as process:
+    # A background job begins with SIGINT ignored, and hands that on.
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    try:
+        process = subprocess.Popen(arguments, stderr=subprocess.PIPE)
+    finally:
+        signal.signal(signal.SIGINT, before)
+    try:
         time.sleep(3)
         assert process.poll() is None
         process.send_signal(signal.SIGINT)
@@ -87,6 +93,9 @@ def test_an_interrupt_ends_it_at_once(tmp_path):
         assert process.wait(timeout=20) == 130
         assert time.monotonic() - begun < 5
         assert process.stderr.read() == b""
+    finally:
+        process.kill()
+        process.communicate()
 
 
 def test_a_failure_to_load_the_library_is_said(monkeypatch, capsys):

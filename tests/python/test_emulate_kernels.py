@@ -266,6 +266,7 @@ import numpy as np
 sys.path.insert(0, sys.argv[1])
 from test_emulate_kernels import count_down
 from triton.bitstable import emulate
+signal.signal(signal.SIGINT, signal.default_int_handler)  # a background job begins without
 x = np.ones(1, np.int32)
 with emulate("cuda:90", step_limit=1 << 60):
     count_down.warmup(x, 5, grid=(1,))

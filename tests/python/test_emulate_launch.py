@@ -306,7 +306,15 @@ def test_schedules_are_compared_and_the_first_one_counts(recorder):
     assert out[0] == 1.0 and out[7] == 3.0
 
 
-def test_an_interrupt_stops_the_run_and_changes_nothing(recorder):
+@pytest.fixture
+def interruptible():
+    """Ctrl-C as a terminal has it: a job in the background is started with SIGINT ignored."""
+    before = signal.signal(signal.SIGINT, signal.default_int_handler)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def test_an_interrupt_stops_the_run_and_changes_nothing(recorder, interruptible):
     ended = threading.Event()
 
     def during(request, params, cancel):

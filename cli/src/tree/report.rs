@@ -5,7 +5,7 @@ use std::rc::Rc;
 use bitstable_ptx::{
     exec::explain::Explained,
     report::Severity,
-    symbol::{Digest, Digests, explain, print::outline},
+    symbol::{Digest, Digests, Verdict, explain, print::outline},
 };
 use rustc_hash::FxHashMap;
 use serde::Serialize;
@@ -62,6 +62,8 @@ pub struct Group {
     pub explanation: String,
     pub first: String,
     pub combine: Option<String>,
+    /// Some join's rounding is not written, so that ptxas may contract it with a product.
+    pub contractible: bool,
     pub reductions: usize,
     pub leaves: usize,
     pub depth: u32,
@@ -197,6 +199,10 @@ impl Group {
             explanation,
             first: trace.name(&first),
             combine,
+            contractible: matches!(
+                &analysis.verdict,
+                Verdict::Canonical(found) if found.contractible
+            ),
             reductions: judgement.reductions,
             leaves: analysis.tree.leaves().len(),
             depth: analysis.tree.depth(),

@@ -13,7 +13,11 @@ pub struct Ended {
 
 /// Runs `bitstable` with these arguments, split at spaces; `K/` stands for the test kernels.
 pub fn bitstable(line: &str) -> Ended {
-    let words = line.split_whitespace().map(|word| word.replace("K/", "tests/kernels/"));
+    // Only where a word begins: a temporary folder's name may end in K.
+    let words = line.split_whitespace().map(|word| match word.strip_prefix("K/") {
+        Some(rest) => format!("tests/kernels/{rest}"),
+        None => word.to_owned(),
+    });
     let args = std::iter::once("bitstable".to_owned()).chain(words).map(OsString::from);
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let status = bitstable_cli::main(args, &mut out, &mut err);
