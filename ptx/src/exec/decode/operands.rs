@@ -122,11 +122,7 @@ impl<'m> Decoder<'m> {
         data: Data,
         resolved: &mut Resolved,
     ) -> Result<(), DecodeError> {
-        let parts = if let Operand::Vector(parts) = operand {
-            parts
-        } else {
-            std::slice::from_ref(operand)
-        };
+        let parts = parts(operand);
         for part in parts {
             // The signature lets registers and `_` through, and nothing else.
             let Operand::Register(id) = part else {
@@ -156,11 +152,7 @@ impl<'m> Decoder<'m> {
         data: Data,
         resolved: &mut Resolved,
     ) -> Result<(), DecodeError> {
-        let parts = if let Operand::Vector(parts) = operand {
-            parts
-        } else {
-            std::slice::from_ref(operand)
-        };
+        let parts = parts(operand);
         let ty = data.piece(parts.len()).unwrap_or(data.ty);
         for part in parts {
             let slot = self.value(frame, instruction, part, ty, resolved)?;
@@ -332,6 +324,11 @@ pub(crate) const NEGATE: Op = Op::IntUnary { op: IntUnary::Not, ty: Scalar::Pred
 /// A step for an opcode that works lane by lane.
 pub(super) fn lane(op: &Op, operands: Operands) -> Result<LaneStep, String> {
     alu::lower(op, operands).map_err(|unsupported| unsupported.to_string())
+}
+
+/// The elements of `{a, b, …}`; a lone operand is its own.
+fn parts(operand: &Operand) -> &[Operand] {
+    if let Operand::Vector(parts) = operand { parts } else { std::slice::from_ref(operand) }
 }
 
 fn misplaced(instruction: &Instruction, bits: u32, ty: Scalar) -> DecodeError {
