@@ -4,7 +4,8 @@
 A reduction that says `order="inner_tree"` folds one canonical tree, whatever the layout, the warp
 count or the target. The front end tags it (`frontend`), the compiler's stages hand it to a native
 library that lowers it (`stages`, `text`, `_native`), and everything else is Triton's. `emulate`
-runs kernels without a GPU, to the bit (`emulation`).
+runs kernels without a GPU, to the bit (`emulation`); `same_bits` keeps an autotuner to the
+configurations that are proved to return one's bits (`tuning`).
 
 # Invariants
 - **B1** Importing this package imports neither Triton nor the native library: `triton/__init__.py`
@@ -17,7 +18,15 @@ B1: `tests/python/test_frontend_import.py`. B2: `stages`, and `tests/python/test
 
 from triton.bitstable._version import TRITON_VERSION, __version__
 
-__all__ = ["TRITON_VERSION", "EmulationError", "__version__", "emulate", "native_version"]
+__all__ = [
+    "TRITON_VERSION",
+    "EmulationError",
+    "SameBitsError",
+    "__version__",
+    "emulate",
+    "native_version",
+    "same_bits",
+]
 
 
 def native_version() -> str:
@@ -32,4 +41,8 @@ def __getattr__(name: str) -> object:
         from triton.bitstable import emulation
 
         return getattr(emulation, name)
+    if name in ("same_bits", "SameBitsError"):
+        from triton.bitstable import tuning
+
+        return getattr(tuning, name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
