@@ -105,7 +105,7 @@ def lines(folder: Path, only: str = "") -> Iterator[dict[str, Any]]:
                     continue
 
 
-def forget_paths(cases: Iterable[Case]) -> None:
+def _forget_paths(cases: Iterable[Case]) -> None:
     """Let debug information name a kernel's file without the folder it happens to be in."""
     for case in cases:
         for function in vars(sys.modules[case.kernel.__module__]).values():
@@ -120,6 +120,7 @@ class Builder:
         self.plan = plan
         self.cases = list(cases)
         self.seconds = 0.0
+        _forget_paths(self.cases)
         self._open()
 
     def _open(self) -> None:

@@ -116,13 +116,6 @@ REDUCTIONS = [
     _rows(rows.sum_integers_rows, "i64", warps=(1, 4, 16)),
     _rows(rows.xor_rows, "i32"),
     _mapped(rows.normalise_rows),
-    Case(
-        rows.quantise_rows,
-        ("x=f32:16x128", "out=i8:16x128=zero", "scale=f32:16=zero"),
-        "16 // M",
-        {"N": 128},
-        {"M": FEW},
-    ),
     *(
         Case(
             rows.sum_padded_rows,
@@ -145,21 +138,6 @@ COLUMNS = [
     _columns(columns.argmax_columns, out="i32"),
     _columns(columns.welford_columns, results=("mean", "m2")),
     _columns(columns.softmax_columns, mapped=True),
-    _columns(columns.batch_norm, mapped=True, extra=("eps=1e-5",)),
-    Case(
-        columns.layer_norm_dwdb,
-        (
-            *(f"{name}=f32:64x32" for name in ("dy", "x")),
-            *(f"{name}=f32:64" for name in ("mean", "rstd")),
-            *(f"{name}=f32:32=zero" for name in ("dw", "db")),
-            "steps=2",
-        ),
-        "32 // B",
-        {"M": 32, "COLUMNS": 32},
-        {"B": (8, 32)},
-        stages=(1, 3),
-        warps=(1, 2, 4, 8, 16),
-    ),
     *(
         Case(
             kernel,
@@ -283,6 +261,21 @@ NORMS = [
         {"G": 4, "N": 32},
         {"M": (1, 2, 8)},
     ),
+    _columns(columns.batch_norm, mapped=True, extra=("eps=1e-5",)),
+    Case(
+        columns.layer_norm_dwdb,
+        (
+            *(f"{name}=f32:64x32" for name in ("dy", "x")),
+            *(f"{name}=f32:64" for name in ("mean", "rstd")),
+            *(f"{name}=f32:32=zero" for name in ("dw", "db")),
+            "steps=2",
+        ),
+        "32 // B",
+        {"M": 32, "COLUMNS": 32},
+        {"B": (8, 32)},
+        stages=(1, 3),
+        warps=(1, 2, 4, 8, 16),
+    ),
 ]  # fmt: skip
 
 LOOPS = [
@@ -330,6 +323,13 @@ SCANS = [
 ]  # fmt: skip
 
 MAPS = [
+    Case(
+        rows.quantise_rows,
+        ("x=f32:16x128", "out=i8:16x128=zero", "scale=f32:16=zero"),
+        "16 // M",
+        {"N": 128},
+        {"M": FEW},
+    ),
     Case(loops.axpy, ("x=f32:1000", "y=f32:1000", "out=f32:1000=zero", "a=1.7", "n=1000"),
          "cdiv(n, BLOCK)", {}, {"BLOCK": (128, 512, 1024)}),
     Case(loops.gated, ("x=f16:1000", "y=f16:1000", "out=f16:1000=zero", "n=1000"),
@@ -437,4 +437,15 @@ TWINS = [
          warps=(1, 4), targets=(90,), fusion=(True,)),
 ]  # fmt: skip
 
-CASES = [*TWINS, *REDUCTIONS, *COLUMNS, *NORMS, *LOOPS, *SCANS, *MAPS, *PRODUCTS, *ATTENTION]
+KINDS = {
+    "twins": TWINS,
+    "reductions": [*REDUCTIONS, *COLUMNS],
+    "norms": NORMS,
+    "loops": LOOPS,
+    "scans": SCANS,
+    "maps": MAPS,
+    "products": PRODUCTS,
+    "attention": ATTENTION,
+}
+CASES = [case for cases in KINDS.values() for case in cases]
+KIND = {case.family: kind for kind, cases in KINDS.items() for case in cases}
