@@ -172,6 +172,8 @@ def subject(
     grid_known: bool = False,
 ) -> Subject:
     """A compiled kernel, as it is compared; see `Subject`."""
+    if not hasattr(kernel, "asm"):
+        return Subject(label, failure=f"a {type(kernel).__name__} keeps no PTX")
     names = getattr(kernel.src, "signature", {})
     if not all(isinstance(name, str) for name in names):
         return Subject(label, failure="its parameters have no names: it was compiled from a file")
