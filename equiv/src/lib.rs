@@ -1,8 +1,19 @@
 //! Do two compiled kernels return the same bits? Without a GPU, and without inputs.
 #![deny(clippy::wildcard_enum_match_arm)]
 
+mod check;
+mod each;
+mod flow;
+mod graph;
+mod label;
 mod launch;
+mod linear;
+mod outputs;
 mod signature;
+mod term;
+mod value;
+mod walk;
 
+pub use check::{InputError, signature};
 pub use launch::Launch;
 pub use signature::{Digest, Obstacle, Place, Signature};

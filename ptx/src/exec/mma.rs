@@ -49,14 +49,14 @@ pub(crate) fn supported(m: u16, n: u16, k: u16, types: MmaTypes) -> bool {
 
 /// Where one element is: lane, register of the fragment, shift inside it.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
-pub(crate) struct Cell {
+pub struct Cell {
     pub lane: usize,
     pub register: usize,
     pub shift: u32,
 }
 
 /// `A[row][k]`, and with `row_halves` 1 also `B[k][row]`.
-pub(crate) fn factor(row: usize, k: usize, bits: u32, row_halves: usize) -> Cell {
+pub fn factor(row: usize, k: usize, bits: u32, row_halves: usize) -> Cell {
     let each = (32 / bits as usize).max(1);
     let (group, within) = (k / (4 * each), k % (4 * each));
     Cell {
@@ -67,7 +67,7 @@ pub(crate) fn factor(row: usize, k: usize, bits: u32, row_halves: usize) -> Cell
 }
 
 /// `C[row][column]` or `D[row][column]`.
-pub(crate) fn sum(row: usize, column: usize, bits: u32) -> Cell {
+pub fn sum(row: usize, column: usize, bits: u32) -> Cell {
     let lane = row % 8 * 4 + column / 2;
     if bits == 16 {
         return Cell { lane, register: row / 8, shift: column as u32 % 2 * 16 };

@@ -16,7 +16,7 @@ pub mod lane;
 pub mod launch;
 mod matrix;
 mod members;
-pub(crate) mod mma;
+pub mod mma;
 pub mod program;
 mod random;
 pub mod registers;

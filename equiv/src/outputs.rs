@@ -1,0 +1,139 @@
+//! What a kernel leaves behind: one value an address.
+//!
+//! # Invariants
+//! - **O1** Two threads that write one address write one value, or a barrier is between them.
+//! - **O2** The digest depends on the set of outputs, not on who wrote them or when.
+//! # Held by
+//! O1: [`Outputs::write`]. O2: a sum of hashes.
+
+use rustc_hash::{FxHashMap, FxHashSet};
+
+use crate::{
+    signature::Place,
+    term::{Algebra, Body, Mixer, seed},
+};
+
+/// A linear part, and a number of bytes.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
+pub struct Address {
+    pub base: Body,
+    pub offset: i64,
+}
+
+/// A value that is stored when a condition holds.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Output {
+    pub value: Body,
+    /// The condition's name.
+    pub when: Body,
+    pub bytes: u8,
+    pub thread: u32,
+}
+
+/// An output as it stands at the end.
+#[derive(Clone, PartialEq, Eq, Debug)]
+pub struct Written {
+    pub output: Output,
+    pub place: Place,
+    order: u32,
+}
+
+#[derive(Debug, Default)]
+pub struct Outputs {
+    here: FxHashMap<Address, Written>,
+    /// Of CTAs that were walked before this one.
+    pub all: FxHashMap<Address, Written>,
+    bases: FxHashSet<Body>,
+    updates: Body,
+    count: u64,
+}
+
+impl Outputs {
+    pub fn is_empty(&self) -> bool {
+        self.here.is_empty()
+    }
+
+    /// Stores a value; what it must not meet is an error.
+    pub fn write(
+        &mut self,
+        address: Address,
+        output: Output,
+        order: u32,
+        place: &Place,
+    ) -> Result<(), &'static str> {
+        self.bases.insert(address.base);
+        let fresh = Written { output, place: place.clone(), order };
+        let Some(old) = self.here.get(&address) else {
+            self.here.insert(address, fresh);
+            return Ok(());
+        };
+        let same = old.output.value == output.value
+            && old.output.when == output.when
+            && old.output.bytes == output.bytes;
+        if same {
+            return Ok(());
+        }
+        if old.output.thread != output.thread && old.order == order {
+            return Err("two threads store different values to one address");
+        }
+        if old.output.when != output.when || old.output.bytes != output.bytes {
+            return Err("two stores to one address under different conditions");
+        }
+        self.here.insert(address, fresh);
+        Ok(())
+    }
+
+    /// An update that commutes with all of its kind.
+    pub fn update(&mut self, address: Address, name: Body, output: Output) {
+        self.bases.insert(address.base);
+        let hashed = hashed(address, output);
+        self.updates = self.updates.plus(Mixer::new(seed::OUTPUT).body(name).body(hashed).finish());
+        self.count += 1;
+    }
+
+    /// Whether bytes at an address may have been written: the same linear part and bytes that meet.
+    pub fn may_hold(&self, address: Address, bytes: u8) -> bool {
+        if !self.bases.contains(&address.base) {
+            return false;
+        }
+        (-15..i64::from(bytes)).any(|step| {
+            let near = Address { offset: address.offset + step, ..address };
+            self.here
+                .get(&near)
+                .is_some_and(|written| step + i64::from(written.output.bytes) > 0)
+        })
+    }
+
+    pub fn note_load(&mut self, _base: Option<Body>) {}
+
+    /// Keeps a CTA's outputs.
+    pub fn finish_cta(&mut self, _algebra: &mut Algebra) {
+        for (address, written) in std::mem::take(&mut self.here) {
+            self.all.insert(address, written);
+        }
+    }
+
+    /// The name of all outputs.
+    pub fn digest(&self) -> Body {
+        #[expect(clippy::iter_over_hash_type, reason = "a sum does not depend on the order")]
+        let sum = {
+            let mut sum = self.updates;
+            for (address, written) in &self.all {
+                sum = sum.plus(hashed(*address, written.output));
+            }
+            sum
+        };
+        let count = self.all.len() as u64;
+        Mixer::new(seed::OUTPUT).body(sum).word(count).word(self.count).finish()
+    }
+}
+
+fn hashed(address: Address, output: Output) -> Body {
+    Mixer::new(seed::OUTPUT)
+        .body(address.base)
+        .word(address.offset as u64)
+        .word(u64::from(output.bytes))
+        .body(output.value)
+        .body(output.when)
+        .finish()
+}

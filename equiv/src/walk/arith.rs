@@ -1,0 +1,225 @@
+//! Operations on data, one term an element.
+//!
+//! # Invariants
+//! - **A1** One spelling of a value: `fma(x, 1, y)` is the addition, `fma(x, y, -0)` the product,
+//!   and minus zero added is nothing, as IEEE has it for every operand but the payload of a NaN.
+//! - **A2** A sum that ptxas may fuse with a product keeps a name of its own, and its place.
+
+use bitstable_ptx::ir::{FloatBinary, FloatMode, FloatUnary, Op, Round, Scalar};
+use smallvec::SmallVec;
+
+use super::{Stop, Walk};
+use crate::{
+    each::Each,
+    label::{Kind, Label, Rounding, unsigned},
+    linear::Linear,
+    term::{Atom, Body, Mark},
+    value::Value,
+};
+
+impl<'m> Walk<'m> {
+    /// An operation on elements of its type.
+    pub(super) fn element(
+        &mut self,
+        op: &Op,
+        ty: Scalar,
+        sources: &[Value],
+        bytes: u8,
+    ) -> Result<Value, Stop> {
+        let sizes: SmallVec<[u8; 4]> = sources.iter().map(|_| bytes).collect();
+        self.typed(op, ty, sources, &sizes, bytes)
+    }
+
+    /// An operation on values of so many bytes each.
+    pub(super) fn typed(
+        &mut self,
+        op: &Op,
+        result: Scalar,
+        sources: &[Value],
+        sizes: &[u8],
+        bytes: u8,
+    ) -> Result<Value, Stop> {
+        if let Some((simple, kept)) = degenerate_fma(op, sources) {
+            let sources = [sources[kept[0]].clone(), sources[kept[1]].clone()];
+            return self.typed(&simple, result, &sources, &[bytes, bytes], bytes);
+        }
+        if let Op::FloatTernary { op: FloatBinary::Min | FloatBinary::Max, ty, mode } = op
+            && let Op::FloatTernary { op: which, .. } = op
+            && let [a, b, c] = sources
+        {
+            let two = Op::FloatBinary { op: *which, ty: *ty, mode: *mode };
+            let first = self.typed(&two, result, &[a.clone(), b.clone()], &[bytes; 2], bytes)?;
+            return self.typed(&two, result, &[first, c.clone()], &[bytes; 2], bytes);
+        }
+        if let Some(other) = absorbed(op, sources) {
+            return Ok(other);
+        }
+        let op = unsigned(op);
+        let id = self.world.labels.of(&op, result, self.module.target.sm);
+        let label = self.world.labels.get(id).clone();
+        if let ([a, b], Kind::Associative | Kind::Idempotent) = (sources, label.kind) {
+            return Ok(self.joined(&op, &label, a, b, bytes));
+        }
+        let open = label.rounding == Rounding::OpenSum
+            && sources.iter().any(|source| marked(source, Mark::Product));
+        let label = if open { self.fusible(&label) } else { label };
+        let atoms = self.applied(&label, sources, sizes);
+        let product = label.rounding == Rounding::OpenProduct
+            || matches!(op, Op::FloatUnary { op: FloatUnary::Neg, .. })
+                && marked(&sources[0], Mark::Product);
+        let atoms = if product {
+            atoms.map(|atom| Atom { mark: Mark::Product, ..atom })
+        } else {
+            atoms
+        };
+        Ok(self.integer_or_atoms(&op, atoms, bytes))
+    }
+
+    /// The operation's name where ptxas may fuse it with a product it adds.
+    fn fusible(&mut self, label: &Label) -> Label {
+        let place = self.place();
+        if !self.contractions.contains(&place) {
+            self.contractions.push(place);
+        }
+        let name = format!("fusible {}", self.world.labels.name(label.id));
+        let id = self.world.labels.named(&name);
+        Label { commutes: label.commutes, ..self.world.labels.get(id).clone() }
+    }
+
+    fn joined(&mut self, op: &Op, label: &Label, a: &Value, b: &Value, bytes: u8) -> Value {
+        let threads = self.threads;
+        let algebra = &mut self.world.algebra;
+        let (a, b) = (a.atoms(algebra, bytes, threads), b.atoms(algebra, bytes, threads));
+        let atoms = a.zip(&b, |a, b| algebra.join(label, a, b, bytes));
+        self.integer_or_atoms(op, atoms, bytes)
+    }
+
+    /// One application a thread, or one for all.
+    fn applied(&mut self, label: &Label, sources: &[Value], sizes: &[u8]) -> Each<Atom> {
+        let threads = self.threads;
+        let algebra = &mut self.world.algebra;
+        let bodies: SmallVec<[Each<Body>; 4]> = sources
+            .iter()
+            .zip(sizes)
+            .map(|(source, size)| source.bodies(algebra, *size, threads))
+            .collect();
+        match bodies.as_slice() {
+            [a] => a.map(|a| algebra.apply(label, &[a])),
+            [a, b] => a.zip(b, |a, b| algebra.apply(label, &[a, b])),
+            all if all.iter().all(|each| each.uniform().is_some()) => {
+                let args: SmallVec<[Body; 4]> = all.iter().map(|each| each.at(0)).collect();
+                Each::All(algebra.apply(label, &args))
+            }
+            all => Each::from_fn(threads, |thread| {
+                let args: SmallVec<[Body; 4]> = all.iter().map(|each| each.at(thread)).collect();
+                algebra.apply(label, &args)
+            }),
+        }
+    }
+
+    /// An integer that all threads share is a symbol: addresses may be linear in it.
+    fn integer_or_atoms(&self, op: &Op, atoms: Each<Atom>, bytes: u8) -> Value {
+        if let (Each::All(atom), true) = (&atoms, bytes >= 4 && is_integer(op))
+            && !atom.is_undefined()
+        {
+            return Value::Linear(std::rc::Rc::new(Linear::symbol(atom.body)));
+        }
+        Value::Atoms(atoms, bytes)
+    }
+
+    /// A term of a name of our own.
+    pub(super) fn opaque(
+        &mut self,
+        name: &str,
+        sources: &[Value],
+        sizes: &[u8],
+        bytes: u8,
+    ) -> Value {
+        let id = self.world.labels.named(name);
+        let label = self.world.labels.get(id).clone();
+        Value::Atoms(self.applied(&label, sources, sizes), bytes)
+    }
+}
+
+fn is_integer(op: &Op) -> bool {
+    match op {
+        Op::IntBinary { .. }
+        | Op::IntUnary { .. }
+        | Op::Mad { .. }
+        | Op::Mad24 { .. }
+        | Op::Bfe { .. }
+        | Op::Bfi { .. }
+        | Op::Lop3
+        | Op::Shf { .. } => true,
+        Op::Cvt { to, .. } => {
+            use bitstable_ptx::ir::Class;
+            matches!(to.class(), Class::Signed | Class::Unsigned | Class::Bits)
+        }
+        other => matches!(other, Op::Sad { .. } | Op::Bfind { .. } | Op::Prmt { .. }),
+    }
+}
+
+fn marked(value: &Value, mark: Mark) -> bool {
+    match value {
+        Value::Atoms(atoms, _) => !atoms.all(|atom| atom.mark != mark),
+        Value::Undefined | Value::Bits(_) | Value::Linear(_) | Value::Parts(..) => false,
+    }
+}
+
+/// Bits of one and of minus zero.
+fn format(ty: Scalar) -> Option<(u64, u64)> {
+    if ty == Scalar::F32 {
+        Some((u64::from(1f32.to_bits()), 1 << 31))
+    } else if ty == Scalar::F64 {
+        Some((1f64.to_bits(), 1 << 63))
+    } else if ty == Scalar::F16 {
+        Some((0x3c00, 0x8000))
+    } else if ty == Scalar::BF16 {
+        Some((0x3f80, 0x8000))
+    } else {
+        None
+    }
+}
+
+fn number(value: &Value) -> Option<u64> {
+    if let Value::Bits(bits) = value { bits.uniform() } else { None }
+}
+
+/// The addition or product that an fma is, and which of its operands.
+fn degenerate_fma(op: &Op, sources: &[Value]) -> Option<(Op, [usize; 2])> {
+    let (Op::Fma { ty, mode }, [a, b, c]) = (op, sources) else { return None };
+    let plain = FloatMode { round: Some(Round::Rn), ftz: mode.ftz, ..FloatMode::default() };
+    let (one, minus_zero) = format(*ty)?;
+    if *mode != plain {
+        return None;
+    }
+    let simple = |op| Op::FloatBinary { op, ty: *ty, mode: *mode };
+    if number(c) == Some(minus_zero) {
+        Some((simple(FloatBinary::Mul), [0, 1]))
+    } else if number(b) == Some(one) {
+        Some((simple(FloatBinary::Add), [0, 2]))
+    } else if number(a) == Some(one) {
+        Some((simple(FloatBinary::Add), [1, 2]))
+    } else {
+        None
+    }
+}
+
+/// The other operand, where one is minus zero and added.
+fn absorbed(op: &Op, sources: &[Value]) -> Option<Value> {
+    let (Op::FloatBinary { op: FloatBinary::Add, ty, mode }, [a, b]) = (op, sources) else {
+        return None;
+    };
+    let plain = FloatMode { round: mode.round, ..FloatMode::default() };
+    let (_, minus_zero) = format(*ty)?;
+    if *mode != plain || !matches!(mode.round, None | Some(Round::Rn)) {
+        return None;
+    }
+    if number(a) == Some(minus_zero) {
+        Some(b.clone())
+    } else if number(b) == Some(minus_zero) {
+        Some(a.clone())
+    } else {
+        None
+    }
+}

@@ -1,0 +1,539 @@
+//! Shared memory: what was stored at an address is what is loaded there.
+//!
+//! # Idea
+//! Addresses are numbers, so a store, a barrier and a load are a relocation. Threads run in step
+//! here and in no order on hardware; so every byte knows who wrote and read it since the last
+//! barrier, and an access that is not ordered behind another's ends the walk.
+//! # Invariants
+//! - **S1** A load is ordered behind the store it reads: the same thread's, or a barrier's.
+//! - **S2** A store is ordered behind what others read or wrote there, or writes the same value.
+//! # Held by
+//! S1 and S2: [`Shared::read`], [`Shared::write`]; `tests/races.rs`.
+
+use bitstable_ptx::ir::{Barrier, Instruction};
+
+use super::{Stop, Truth, Walk};
+use crate::{
+    each::Each,
+    term::{Atom, View},
+    value::{Value, parts},
+};
+
+const PAGE: usize = 256;
+/// More than any GPU has.
+const MOST_SHARED: u64 = 1 << 20;
+const NOBODY: u32 = u32::MAX;
+const SEVERAL: u32 = u32::MAX - 1;
+
+/// A stored part: numbers stay numbers.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub(super) enum Cell {
+    Bits(u64),
+    Atom(Atom),
+}
+
+/// A store of one part by one thread.
+#[derive(Clone, Copy, Debug)]
+struct Entry {
+    cell: Cell,
+    bytes: u8,
+    writer: u32,
+    written: Moment,
+    reader: u32,
+    read: Moment,
+}
+
+/// The barriers that are over: the CTA's, and the warp's own.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+struct Moment {
+    cta: u32,
+    warp: u32,
+}
+
+/// Which entry a byte belongs to, and which of its bytes it is.
+#[derive(Clone, Copy, Default)]
+struct Byte {
+    /// From 1; 0: nothing was stored.
+    entry: u32,
+    at: u8,
+}
+
+pub(super) struct Shared {
+    pages: Vec<Option<Box<[Byte; PAGE]>>>,
+    entries: Vec<Entry>,
+    cta: u32,
+    warps: Vec<u32>,
+}
+
+impl Shared {
+    pub fn new(threads: usize) -> Self {
+        let entries = Vec::new();
+        Self { pages: Vec::new(), entries, cta: 0, warps: vec![0; threads.div_ceil(32)] }
+    }
+
+    pub fn epoch(&self) -> u32 {
+        self.cta
+    }
+
+    fn now(&self, thread: u32) -> Moment {
+        Moment { cta: self.cta, warp: self.warps[thread as usize / 32] }
+    }
+
+    fn byte(&self, address: u64) -> Byte {
+        let page = self.pages.get(address as usize / PAGE).and_then(Option::as_ref);
+        page.map_or(Byte::default(), |page| page[address as usize % PAGE])
+    }
+
+    fn set(&mut self, address: u64, byte: Byte) {
+        let page = address as usize / PAGE;
+        if self.pages.len() <= page {
+            self.pages.resize_with(page + 1, || None);
+        }
+        let page = self.pages[page].get_or_insert_with(|| Box::new([Byte::default(); PAGE]));
+        page[address as usize % PAGE] = byte;
+    }
+
+    /// Whether what `other` did then is ordered before what `thread` does now.
+    fn ordered(&self, other: u32, then: Moment, thread: u32) -> bool {
+        other == NOBODY
+            || other == thread
+            || then.cta < self.cta
+            || other != SEVERAL
+                && other / 32 == thread / 32
+                && then.warp < self.warps[thread as usize / 32]
+    }
+
+    /// The parts of `bytes` bytes at an address: numbers of bytes, and what they hold; `None` where
+    /// nothing was stored.
+    pub fn read(
+        &mut self,
+        address: u64,
+        bytes: u8,
+        thread: u32,
+    ) -> Result<Vec<(u8, Option<Cell>)>, &'static str> {
+        let now = self.now(thread);
+        let (mut out, mut at) = (Vec::with_capacity(1), 0);
+        while at < bytes {
+            let byte = self.byte(address + u64::from(at));
+            let Some(index) = (byte.entry as usize).checked_sub(1) else {
+                out.push((1, None));
+                at += 1;
+                continue;
+            };
+            let entry = self.entries[index];
+            if !self.ordered(entry.writer, entry.written, thread) {
+                return Err("a load from shared memory races with a store");
+            }
+            let mut run = 1;
+            while at + run < bytes && byte.at + run < entry.bytes {
+                let next = self.byte(address + u64::from(at + run));
+                if next.entry != byte.entry || next.at != byte.at + run {
+                    break;
+                }
+                run += 1;
+            }
+            let known = &mut self.entries[index];
+            known.reader = match known.reader {
+                NOBODY => thread,
+                reader if reader == thread => thread,
+                // Read before a barrier that is over: only the new reader matters.
+                _ if known.read.cta < now.cta => thread,
+                _ => SEVERAL,
+            };
+            known.read = now;
+            out.push((run, Some(part(entry.cell, entry.bytes, byte.at, run))));
+            at += run;
+        }
+        Ok(out)
+    }
+
+    pub fn write(
+        &mut self,
+        address: u64,
+        cell: Cell,
+        bytes: u8,
+        thread: u32,
+    ) -> Result<(), &'static str> {
+        let now = self.now(thread);
+        let mut same = true;
+        for at in 0..bytes {
+            let byte = self.byte(address + u64::from(at));
+            let Some(index) = (byte.entry as usize).checked_sub(1) else {
+                same = false;
+                continue;
+            };
+            let entry = self.entries[index];
+            let equal = entry.cell == cell && entry.bytes == bytes && byte.at == at;
+            same &= equal;
+            if equal {
+                continue;
+            }
+            if !self.ordered(entry.writer, entry.written, thread) {
+                return Err("two stores to shared memory race");
+            }
+            if !self.ordered(entry.reader, entry.read, thread) {
+                return Err("a store to shared memory races with a load");
+            }
+        }
+        if same {
+            let index = self.byte(address).entry as usize - 1;
+            let entry = &mut self.entries[index];
+            entry.writer = if entry.written.cta == now.cta && entry.writer != thread {
+                SEVERAL
+            } else {
+                thread
+            };
+            entry.written = now;
+            return Ok(());
+        }
+        self.entries.push(Entry {
+            cell,
+            bytes,
+            writer: thread,
+            written: now,
+            reader: NOBODY,
+            read: Moment::default(),
+        });
+        let entry = self.entries.len() as u32;
+        for at in 0..bytes {
+            self.set(address + u64::from(at), Byte { entry, at });
+        }
+        Ok(())
+    }
+}
+
+/// `run` bytes from byte `at` of a stored part.
+fn part(cell: Cell, bytes: u8, at: u8, run: u8) -> Cell {
+    if at == 0 && run == bytes {
+        return cell;
+    }
+    match cell {
+        Cell::Bits(bits) => {
+            let mask = if run >= 8 { u64::MAX } else { (1 << (8 * u32::from(run))) - 1 };
+            Cell::Bits(bits >> (8 * u32::from(at)) & mask)
+        }
+        Cell::Atom(atom) if atom.is_undefined() => Cell::Atom(Atom::UNDEFINED),
+        Cell::Atom(atom) => Cell::Atom(match atom.view {
+            View::Whole => Atom {
+                view: View::Slice,
+                offset: i32::from(at),
+                space: u16::from(bytes),
+                ..atom
+            },
+            View::Load | View::Slice => Atom { offset: atom.offset + i32::from(at), ..atom },
+        }),
+    }
+}
+
+/// Copies from global to shared memory that are under way.
+#[derive(Default)]
+pub(super) struct Copies {
+    open: Vec<Copy>,
+    groups: std::collections::VecDeque<Vec<Copy>>,
+}
+
+struct Copy {
+    thread: u32,
+    address: u64,
+    cell: Cell,
+    bytes: u8,
+}
+
+impl Copies {
+    pub fn commit(&mut self) {
+        self.groups.push_back(std::mem::take(&mut self.open));
+    }
+}
+
+impl<'m> Walk<'m> {
+    /// Numbers of an address in shared memory.
+    pub(super) fn shared_address(&self, address: &Value) -> Result<Each<u64>, Stop> {
+        let Value::Bits(numbers) = address else {
+            return self.stop("an address in shared memory that is no number");
+        };
+        if !numbers.all(|address| address < MOST_SHARED) {
+            return self.stop("an address beyond shared memory");
+        }
+        Ok(numbers.clone())
+    }
+
+    pub(super) fn shared_load(
+        &mut self,
+        address: &Value,
+        bytes: u8,
+        count: usize,
+        under: Option<&Value>,
+    ) -> Result<Vec<Value>, Stop> {
+        let here = self.known(under, "a load from shared memory")?;
+        let addresses = if here.all(|here| !here) {
+            return Ok(vec![Value::Undefined; count]);
+        } else {
+            self.shared_address(address)?
+        };
+        let mut values = Vec::with_capacity(count);
+        for number in 0..count as u64 {
+            let start = number * u64::from(bytes);
+            let mut rows = Vec::with_capacity(self.threads);
+            for thread in 0..self.threads {
+                if !here.at(thread) {
+                    rows.push(None);
+                    continue;
+                }
+                match self.shared.read(addresses.at(thread) + start, bytes, thread as u32) {
+                    Ok(cells) => rows.push(Some(cells)),
+                    Err(race) => return self.stop(race),
+                }
+            }
+            values.push(self.gathered(&rows, bytes));
+        }
+        Ok(values)
+    }
+
+    /// One value of what each thread read.
+    pub(super) fn gathered(&mut self, rows: &[Option<Vec<(u8, Option<Cell>)>>], bytes: u8) -> Value {
+        let runs = |cells: &Vec<(u8, Option<Cell>)>| cells.iter().map(|(run, _)| *run).min();
+        let unit = rows.iter().flatten().filter_map(runs).min().unwrap_or(bytes);
+        let unit = if bytes.is_multiple_of(unit) { unit } else { 1 };
+        let mut each = Vec::with_capacity(usize::from(bytes / unit));
+        for start in (0..bytes).step_by(usize::from(unit)) {
+            let cells: Vec<Option<Cell>> = rows
+                .iter()
+                .map(|row| row.as_ref().and_then(|row| piece(row, start, unit)))
+                .collect();
+            let numbers: Option<Vec<u64>> = cells
+                .iter()
+                .zip(rows)
+                .map(|(cell, row)| match (cell, row) {
+                    (Some(Cell::Bits(bits)), _) => Some(*bits),
+                    (Some(Cell::Atom(_)) | None, _) => None,
+                })
+                .collect();
+            each.push(match numbers {
+                Some(numbers) => Value::Bits(Each::gathered(numbers.into())),
+                None => {
+                    let algebra = &mut self.world.algebra;
+                    let atoms = cells.iter().map(|cell| match cell {
+                        Some(Cell::Bits(bits)) => algebra.constant(*bits, unit),
+                        Some(Cell::Atom(atom)) => *atom,
+                        None => Atom::UNDEFINED,
+                    });
+                    Value::Atoms(Each::gathered(atoms.collect()), unit)
+                }
+            });
+        }
+        parts(each, unit)
+    }
+
+    pub(super) fn shared_store(
+        &mut self,
+        address: &Value,
+        values: &[Value],
+        bytes: u8,
+        under: Option<&Value>,
+    ) -> Result<(), Stop> {
+        let truths = self.truths(under);
+        if truths.all(|truth| truth == Truth::No) {
+            return Ok(());
+        }
+        let here = self.known(under, "a store to shared memory")?;
+        let addresses = self.shared_address(address)?;
+        for (number, value) in values.iter().enumerate() {
+            let start = number as u64 * u64::from(bytes);
+            self.shared_element(&addresses, (start, bytes), value, &here)?;
+        }
+        Ok(())
+    }
+
+    pub(super) fn shared_element(
+        &mut self,
+        addresses: &Each<u64>,
+        (start, bytes): (u64, u8),
+        value: &Value,
+        here: &Each<bool>,
+    ) -> Result<(), Stop> {
+        if let Value::Parts(each, size) = value {
+            for (at, part) in each.iter().enumerate() {
+                let start = start + at as u64 * u64::from(*size);
+                self.shared_element(addresses, (start, *size), part, here)?;
+            }
+            return Ok(());
+        }
+        let threads = self.threads;
+        let cell: Box<dyn Fn(usize) -> Cell> = match value {
+            Value::Bits(bits) => {
+                let bits = bits.clone();
+                Box::new(move |thread| Cell::Bits(bits.at(thread)))
+            }
+            Value::Undefined | Value::Linear(_) | Value::Atoms(..) | Value::Parts(..) => {
+                let atoms = value.atoms(&mut self.world.algebra, bytes, threads);
+                Box::new(move |thread| Cell::Atom(atoms.at(thread)))
+            }
+        };
+        for thread in 0..threads {
+            if !here.at(thread) {
+                continue;
+            }
+            let address = addresses.at(thread) + start;
+            if let Err(race) = self.shared.write(address, cell(thread), bytes, thread as u32) {
+                return self.stop(race);
+            }
+        }
+        Ok(())
+    }
+
+    pub(super) fn barrier(
+        &mut self,
+        instruction: &'m Instruction,
+        kind: Barrier,
+    ) -> Result<(), Stop> {
+        if kind != Barrier::Sync {
+            return self.stop("a barrier that not all threads wait at");
+        }
+        let threads = match self.source(instruction, 1) {
+            Ok(value) => {
+                let Value::Bits(Each::All(threads)) = value else {
+                    return self.stop("a barrier of a number of threads that is not known");
+                };
+                threads
+            }
+            Err(_) => self.threads as u64,
+        };
+        let under = self.under(instruction);
+        let all = self.truths(under.as_ref()).all(|truth| truth != Truth::No);
+        if threads != self.threads as u64 || !all {
+            return self.stop("a barrier that not all threads wait at");
+        }
+        self.shared.cta += 1;
+        Ok(())
+    }
+
+    pub(super) fn warp_barrier(&mut self, instruction: &'m Instruction) -> Result<(), Stop> {
+        let members = self.source(instruction, 0)?;
+        let under = self.under(instruction);
+        let here = self.known(under.as_ref(), "a barrier")?;
+        for warp in 0..self.shared.warps.len() {
+            let lanes = warp * 32..((warp + 1) * 32).min(self.threads);
+            let full = lanes.clone().all(|thread| here.at(thread));
+            let members = match &members {
+                Value::Bits(bits) => bits.at(lanes.start) as u32 == u32::MAX,
+                Value::Undefined | Value::Linear(_) | Value::Atoms(..) | Value::Parts(..) => false,
+            };
+            if full && members {
+                self.shared.warps[warp] += 1;
+            }
+        }
+        Ok(())
+    }
+
+    /// `cp.async`: bytes on their way until they are waited for.
+    pub(super) fn copy(&mut self, instruction: &'m Instruction) -> Result<(), Stop> {
+        let decoded = self.decoded(instruction)?;
+        let [to, from] = decoded.addresses.as_slice() else { return self.stop("no addresses") };
+        let to = self.address(&instruction.operands[*to])?;
+        let from = self.address(&instruction.operands[*from])?;
+        let size = self.source(instruction, 0)?;
+        let Value::Bits(Each::All(size)) = size else { return self.stop("a copy of no known size") };
+        let kept = if decoded.sources.len() > 1 {
+            let Value::Bits(kept) = self.source(instruction, 1)? else {
+                return self.zero_filled(instruction, (&to, &from), size);
+            };
+            kept
+        } else {
+            Each::All(size)
+        };
+        let under = self.under(instruction);
+        let here = self.known(under.as_ref(), "a copy")?;
+        if here.all(|here| !here) {
+            return Ok(());
+        }
+        let to = self.shared_address(&to)?;
+        let source = if kept.all(|kept| kept == 0) {
+            None
+        } else {
+            Some(self.global_address(&from)?)
+        };
+        // Four bytes at a time: what is read may be narrower, and is then a part.
+        for start in (0..size).step_by(4) {
+            let value = match &source {
+                Some(addresses) => self.leaf(addresses, start as i64, 4, under.as_ref())?,
+                None => Value::Bits(Each::All(0)),
+            };
+            let atoms = value.atoms(&mut self.world.algebra, 4, self.threads);
+            for thread in (0..self.threads).filter(|thread| here.at(*thread)) {
+                let filled = start >= kept.at(thread);
+                let cell = if filled { Cell::Bits(0) } else { Cell::Atom(atoms.at(thread)) };
+                let address = to.at(thread) + start;
+                self.copies.open.push(Copy { thread: thread as u32, address, cell, bytes: 4 });
+            }
+        }
+        Ok(())
+    }
+
+    /// A copy whose size depends on a condition: the memory there, or zeros.
+    fn zero_filled(
+        &mut self,
+        instruction: &'m Instruction,
+        (to, from): (&Value, &Value),
+        size: u64,
+    ) -> Result<(), Stop> {
+        let kept = self.source(instruction, 1)?;
+        let under = self.under(instruction);
+        let here = self.known(under.as_ref(), "a copy")?;
+        let (to, from) = (self.shared_address(to)?, self.global_address(from)?);
+        for start in (0..size).step_by(4) {
+            let value = self.leaf(&from, start as i64, 4, under.as_ref())?;
+            let filled =
+                self.opaque("copied or zero", &[value, kept.clone()], &[4, 4], 4);
+            let atoms = filled.atoms(&mut self.world.algebra, 4, self.threads);
+            for thread in (0..self.threads).filter(|thread| here.at(*thread)) {
+                let cell = Cell::Atom(atoms.at(thread));
+                let address = to.at(thread) + start;
+                self.copies.open.push(Copy { thread: thread as u32, address, cell, bytes: 4 });
+            }
+        }
+        Ok(())
+    }
+
+    /// What was waited for is there, for the thread that copied it.
+    pub(super) fn copy_wait(
+        &mut self,
+        instruction: &'m Instruction,
+        all: bool,
+    ) -> Result<(), Stop> {
+        if self.path.is_some() {
+            let path = self.path.clone();
+            if !self.known(path.as_ref(), "a wait")?.all(|here| here) {
+                return self.stop("a wait that not all threads do");
+            }
+        }
+        let keep = if all {
+            self.copies.commit();
+            0
+        } else {
+            let keep = self.source(instruction, 0)?;
+            let Value::Bits(Each::All(keep)) = keep else { return self.stop("an unknown wait") };
+            keep as usize
+        };
+        while self.copies.groups.len() > keep {
+            for copy in self.copies.groups.pop_front().unwrap_or_default() {
+                let Copy { thread, address, cell, bytes } = copy;
+                if let Err(race) = self.shared.write(address, cell, bytes, thread) {
+                    return self.stop(race);
+                }
+            }
+        }
+        Ok(())
+    }
+}
+
+/// `bytes` bytes from `start` of what was read.
+fn piece(cells: &[(u8, Option<Cell>)], start: u8, bytes: u8) -> Option<Cell> {
+    let mut at = 0;
+    for (run, cell) in cells {
+        if at <= start && start + bytes <= at + run {
+            return cell.map(|cell| part(cell, *run, start - at, bytes));
+        }
+        at += run;
+    }
+    None
+}
