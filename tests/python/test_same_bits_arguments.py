@@ -165,6 +165,23 @@ def test_other_facts_are_not_equal_where_a_kernel_is_not_followed(checker):
     assert kernel.early_config_prune.selection.kept == [0]
 
 
+def test_another_grid_is_not_equal_where_a_kernel_is_not_followed(checker):
+    checker.extra["one"] = {"obstacle": {"what": "text alone", "line": 1, "source": None}}
+
+    @triton.heuristics({"BLOCK": lambda args: 32})
+    @triton.jit
+    def equal(x, out, n, BLOCK: tl.constexpr):
+        at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+        tl.store(out + at, tl.load(x + at, mask=at < n) + 1, mask=at < n)
+
+    x, out = np.ones(64, np.float32), np.zeros(64, np.float32)
+    kernel = tune(equal, [WARPS[0], WARPS[0]], ["n"], "launch")
+    sizes = iter([2, 3, 2])
+    launch(kernel, lambda meta: (next(sizes),), x, out, 64)
+    assert [each["grid"][0] for each in checker.kernels] == [2, 3]
+    assert kernel.early_config_prune.selection.kept == [0]
+
+
 def test_heuristics_are_asked_for_each_configuration(checker):
     @triton.heuristics({"parts": lambda args: 128 // args["BLOCK"]})
     @triton.jit
@@ -247,6 +264,17 @@ def test_a_hook_s_failure_is_the_caller_s(checker):
     x, out = np.ones(100, np.float32), np.zeros(100, np.float32)
     with pytest.raises(KeyError, match="descriptor"):
         launch(tune(tiles, configs, ["n"]), (4,), x, out, 100)
+
+
+def test_a_warm_up_may_give_types_for_tensors(checker):
+    class dtype:
+        def __str__(self):
+            return "torch.float32"
+
+    dtype.__module__ = "torch"
+    with emulate("cuda:90"):
+        kernels = tune(tiles, BLOCKS, ["n"]).warmup(dtype(), dtype(), 100, grid=(1,))
+    assert len(kernels) == 2 == len(checker.kernels)
 
 
 def test_a_missing_argument_is_named(checker):

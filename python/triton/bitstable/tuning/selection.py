@@ -45,6 +45,11 @@ class Subject:
     grid_known: bool = False
     failure: str | None = None
 
+    def runs_like(self, other: Subject) -> bool:
+        """Whether both are one machine code, launched in one way."""
+        ours, theirs = ((each.ptx, each.facts, each.assembly, each.grid) for each in (self, other))
+        return ours == theirs
+
 
 @dataclass(frozen=True)
 class Judged:
@@ -165,11 +170,7 @@ def _judge(
 
 def _doubt(reference: Subject, each: Subject, both: Class) -> str:
     """Why one class is not enough; empty if it is."""
-    if (each.ptx, each.facts, each.assembly) == (
-        reference.ptx,
-        reference.facts,
-        reference.assembly,
-    ):
+    if each.runs_like(reference):
         return ""
     if both.contractions and (each.assembly.contracts or reference.assembly.contracts):
         return (
