@@ -8,7 +8,7 @@ use bitstable_ptx::{
 };
 use clap::{Args, Parser, Subcommand};
 
-use crate::{argument::Argument, help};
+use crate::{argument::Argument, equiv::facts::Known, help};
 
 /// Run a Triton kernel's PTX on the CPU, exact to the bit, and judge its reductions.
 #[derive(Parser, Debug)]
@@ -22,6 +22,7 @@ pub struct CommandLine {
 pub enum Command {
     Run(RunOptions),
     Tree(TreeOptions),
+    Equiv(EquivOptions),
     /// Compile Triton kernels in many configurations and compare their bits (needs Python)
     #[command(disable_help_flag = true)]
     Bits {
@@ -94,6 +95,60 @@ pub struct TreeOptions {
     /// Show all kinds of outputs, not only the first 16
     #[arg(long, help_heading = "Output")]
     pub all: bool,
+}
+
+/// Prove, without running them, which kernels return the same bits
+#[derive(Args, Debug)]
+#[command(after_long_help = help::EQUIV, after_help = help::MORE)]
+pub struct EquivOptions {
+    /// PTX files; - for standard input
+    #[arg(value_name = "KERNEL.ptx")]
+    pub kernels: Vec<PathBuf>,
+
+    /// A list of PTX files, one a line; - for standard input
+    #[arg(long, value_name = "LIST")]
+    pub files_from: Option<PathBuf>,
+
+    /// A JSON array of kernels, each with what is known of its launch; - for standard input
+    #[arg(long, value_name = "FILE.json")]
+    pub launches: Option<PathBuf>,
+
+    /// The kernel's name [default: the only one of the file]
+    #[arg(long, value_name = "NAME", help_heading = "What is known of the launch")]
+    pub entry: Option<String>,
+
+    /// CTAs [default: any number]
+    #[arg(long, value_name = "X[,Y[,Z]]", help_heading = "What is known of the launch")]
+    pub grid: Option<Extent>,
+
+    /// Threads of a CTA [default: what the PTX says]
+    #[arg(long, value_name = "X[,Y[,Z]]", help_heading = "What is known of the launch")]
+    pub block: Option<Extent>,
+
+    /// The value of a scalar parameter, by number from 0 or name; may be repeated
+    #[arg(long, value_name = "N=VALUE", help_heading = "What is known of the launch")]
+    pub scalar: Vec<Known>,
+
+    /// Compare every kernel in full with the first of its class, not by its signature alone
+    #[arg(long, help_heading = "Execution")]
+    pub confirm: bool,
+
+    /// Host threads; 0: as many as there are cores
+    #[arg(long, value_name = "N", default_value_t = 0, help_heading = "Execution")]
+    pub jobs: usize,
+
+    /// Show where kernels of different classes differ, for at most PAIRS of classes [default: 8]
+    #[arg(long, value_name = "PAIRS", num_args = 0..=1, require_equals = true,
+          default_missing_value = "8", help_heading = "Output")]
+    pub explain: Option<usize>,
+
+    /// Show all classes and files, not only the first
+    #[arg(long, help_heading = "Output")]
+    pub all: bool,
+
+    /// Print one JSON document instead of text
+    #[arg(long, help_heading = "Output")]
+    pub json: bool,
 }
 
 /// What to launch, and how.

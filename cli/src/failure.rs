@@ -47,6 +47,8 @@ pub enum Failure {
     Limit { path: String, limit: Limit },
     #[error("nothing was written: no output has a tree")]
     NoOutput,
+    #[error("there are no kernels to compare")]
+    NoKernels,
     #[error("`bitstable {0}` compiles kernels, which needs Python and Triton")]
     NeedsPython(&'static str),
     #[error("cannot write the output: {0}")]
@@ -67,6 +69,9 @@ impl Failure {
             Self::NoOutput => Some(
                 "check --grid and the arguments with `bitstable run`, or name one with --output",
             ),
+            Self::NoKernels => {
+                Some("name PTX files, or give --files-from LIST or --launches FILE.json")
+            }
             Self::Limit { .. } => Some("a smaller --grid or smaller sizes do; --nodes raises it"),
             Self::NeedsPython(_) => {
                 Some("use the `bitstable` that the wheel installs into a virtual environment")

@@ -86,21 +86,25 @@ fn beside(path: &Path) -> Option<PathBuf> {
 fn text(path: &Path) -> Result<(String, String), Failure> {
     let stdin = path.as_os_str() == "-";
     let shown = if stdin { "<stdin>".to_owned() } else { path.display().to_string() };
+    match read_text(path) {
+        Ok(text) => Ok((shown, text)),
+        Err(error) => Err(Failure::Read { path: shown, reason: error.to_string() }),
+    }
+}
+
+/// The text of a PTX file; of standard input for `-`.
+pub fn read_text(path: &Path) -> io::Result<String> {
     let mut bytes = Vec::new();
-    let read = if stdin {
-        io::stdin().lock().take(MOST_TEXT).read_to_end(&mut bytes)
+    if path.as_os_str() == "-" {
+        io::stdin().lock().take(MOST_TEXT).read_to_end(&mut bytes)?;
     } else {
-        File::open(path).and_then(|file| file.take(MOST_TEXT).read_to_end(&mut bytes))
-    };
-    read.map_err(|error| Failure::Read { path: shown.clone(), reason: error.to_string() })?;
-    let text = String::from_utf8(bytes).map_err(|error| {
+        File::open(path)?.take(MOST_TEXT).read_to_end(&mut bytes)?;
+    }
+    String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
-        Failure::Read {
-            path: shown.clone(),
-            reason: format!("byte {at} is not UTF-8: no PTX text"),
-        }
-    })?;
-    Ok((shown, text))
+        let reason = format!("byte {at} is not UTF-8: no PTX text");
+        io::Error::new(io::ErrorKind::InvalidData, reason)
+    })
 }
 
 fn metadata(path: &Path) -> Result<Metadata, Failure> {

@@ -124,7 +124,8 @@ impl Launch {
         let wants = describe(param);
         match &given.value {
             Value::Number(text) if !param.pointer => {
-                let bits = of_parameter(param, text).map_err(|reason| given.failure(reason))?;
+                let bits =
+                    of_type(param.ty, param.bytes, text).map_err(|reason| given.failure(reason))?;
                 self.write(param.offset, &bits.to_le_bytes()[..param.bytes.min(8) as usize]);
             }
             Value::Null if takes_pointer(param) => {}
@@ -146,7 +147,8 @@ impl Launch {
             // Numbers for parameters that are no pointers are above.
             Value::Number(_) => {}
             Value::Scalar { ty, bits } => {
-                if ty.bytes() != param.bytes as usize || ty.is_float() != accepts_float(param, *ty)
+                if ty.bytes() != param.bytes as usize
+                    || ty.is_float() != accepts_float(param.ty, *ty)
                 {
                     return Err(given.failure(format!("parameter {number} is {wants}, not {ty}")));
                 }
@@ -251,8 +253,8 @@ fn takes_pointer(param: &Param) -> bool {
 }
 
 /// A parameter of untyped bits takes what its width allows.
-fn accepts_float(param: &Param, given: ElementType) -> bool {
-    match param.ty {
+pub fn accepts_float(param: Scalar, given: ElementType) -> bool {
+    match param {
         Scalar::F16 | Scalar::BF16 | Scalar::F32 | Scalar::F64 => true,
         Scalar::B8 | Scalar::B16 | Scalar::B32 | Scalar::B64 => given.is_float(),
         _ => false,
@@ -260,8 +262,8 @@ fn accepts_float(param: &Param, given: ElementType) -> bool {
 }
 
 /// A number of the parameter's own type. PTX does not tell signed from unsigned parameters.
-fn of_parameter(param: &Param, text: &str) -> Result<u64, String> {
-    let float = match param.ty {
+pub fn of_type(param: Scalar, bytes: u32, text: &str) -> Result<u64, String> {
+    let float = match param {
         Scalar::F16 => Some(ElementType::F16),
         Scalar::BF16 => Some(ElementType::Bf16),
         Scalar::F32 => Some(ElementType::F32),
@@ -271,7 +273,7 @@ fn of_parameter(param: &Param, text: &str) -> Result<u64, String> {
     if let Some(ty) = float {
         return ty.read(text);
     }
-    let (signed, unsigned) = match param.bytes {
+    let (signed, unsigned) = match bytes {
         1 => (ElementType::I8, ElementType::U8),
         2 => (ElementType::I16, ElementType::U16),
         4 => (ElementType::I32, ElementType::U32),

@@ -1,13 +1,14 @@
 //! The `bitstable` command: PTX files in; findings, bits and trees out.
 //!
 //! # Idea
-//! A kernel author has a PTX file and a question: what does it compute, to the bit, and in which
-//! order does it add? `bitstable run` answers the first, `bitstable tree` the second, on a CPU. The
+//! A kernel author has a PTX file and a question: what does it compute, to the bit, in which order
+//! does it add, and do others return the same bits? `bitstable run` answers the first, `bitstable
+//! tree` the second, `bitstable equiv` the third, on a CPU. The
 //! binary and the Python wheel's console script are the same function, [`console`].
 //! # Invariants
 //! - **C1** The exit status is [`Exit`]: 0 fine, 1 an answer the user must look at, 2 no answer.
 //! - **C2** Results go to the output, everything about the process of getting them to the error
-//!   stream. With `--json` the output is one JSON document, or nothing when the status is 2.
+//!   stream. With `--json` the output is one JSON document, or nothing when there is no answer.
 //! - **C3** No input makes it panic: each is an error that says what was wrong with it, and where.
 //! - **C4** Text and JSON are two views of one value; neither computes anything.
 //! # Held by
@@ -18,6 +19,7 @@
 mod argument;
 mod arguments;
 mod element;
+pub mod equiv;
 mod failure;
 mod fill;
 mod help;
@@ -45,9 +47,10 @@ use streams::Streams;
 pub enum Exit {
     /// All is as it should be.
     Fine = 0,
-    /// There are findings, a tree is not canonical, or results depend on the schedule.
+    /// There are findings, a tree is not canonical, results depend on the schedule, or kernels are
+    /// not proved the same.
     Found = 1,
-    /// The command line or an input is wrong; there is no answer.
+    /// The command line or an input is wrong; there is no answer, or none about that input.
     Error = 2,
 }
 
@@ -94,6 +97,7 @@ fn dispatch(command: Command, streams: &mut Streams<'_>) -> Result<Exit, Failure
     match command {
         Command::Run(options) => run::command(&options, streams),
         Command::Tree(options) => tree::command(&options, streams),
+        Command::Equiv(options) => equiv::command(&options, streams),
         Command::Bits { .. } => Err(Failure::NeedsPython("bits")),
     }
 }

@@ -20,8 +20,13 @@ fn tree() {
 }
 
 #[test]
+fn equiv() {
+    insta::assert_snapshot!(answer(0, "equiv --help"));
+}
+
+#[test]
 fn short_help_is_shorter() {
-    for command in ["run", "tree"] {
+    for command in ["run", "tree", "equiv"] {
         let [short, long] = ["-h", "--help"].map(|flag| answer(0, &format!("{command} {flag}")));
         assert!(short.lines().count() < long.lines().count() / 2 + 20, "{short}");
         assert!(short.contains("`--help` explains"));

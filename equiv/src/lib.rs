@@ -9,11 +9,16 @@ mod label;
 mod launch;
 mod linear;
 mod outputs;
+pub mod partition;
+mod same;
 mod signature;
 mod term;
+mod told;
 mod value;
 mod walk;
 
 pub use check::{InputError, signature};
 pub use launch::Launch;
+pub use same::{Difference, Verdict, same};
 pub use signature::{Digest, Obstacle, Place, Signature};
+pub use told::{Stuck, Told, Unlike};

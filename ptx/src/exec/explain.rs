@@ -8,7 +8,7 @@ use serde::Serialize;
 
 use super::program::Program;
 use crate::{
-    ir::{Body, SourceLine, Space},
+    ir::Space,
     memory::GlobalMemory,
     report::{Finding, Report, Reports, Severity, Site, Thread},
     syntax::print_instruction,
@@ -44,7 +44,7 @@ pub struct Where {
 }
 
 /// A line of the user's source.
-#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+#[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug, Serialize)]
 pub struct Source {
     pub file: String,
     pub line: u32,
@@ -108,21 +108,12 @@ impl Program {
             _ => String::new(),
         };
         let source = found.and_then(|found| found.source).zip(body).map(|(line, body)| {
-            let line = self.users_line(body, line);
+            let line = self.module.users_line(body, line);
             let file = self.module.file(line.file).unwrap_or("?").to_owned();
             Source { file, line: line.line, column: line.column }
         });
         let ptx_line = found.map_or(0, |found| found.at.line);
         Where { role, thread: site.thread, ptx_line, instruction, source }
-    }
-
-    /// Out of the frames of Triton's own library: a race in the stores of a `tl.sum` is shown at the
-    /// kernel's `tl.sum`. Where every frame is the library's, the innermost stays.
-    fn users_line(&self, body: &Body, line: SourceLine) -> SourceLine {
-        let library = |at: &SourceLine| {
-            self.module.file(at.file).is_some_and(|path| path.contains("triton/language/"))
-        };
-        body.inlined.frames(line).find(|at| !library(at)).unwrap_or(line)
     }
 
     fn words(&self, finding: &Finding, memory: &GlobalMemory) -> Words {

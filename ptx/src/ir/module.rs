@@ -246,6 +246,15 @@ impl Module {
     pub fn function(&self, name: &str) -> Option<&Function> {
         self.functions.iter().find(|function| function.name == name)
     }
+
+    /// Out of the frames of Triton's own library: what happens in a `tl.sum` is shown at the kernel's
+    /// `tl.sum`. Where every frame is the library's, the innermost stays.
+    pub fn users_line(&self, body: &Body, line: SourceLine) -> SourceLine {
+        let library = |at: &SourceLine| {
+            self.file(at.file).is_some_and(|path| path.contains("triton/language/"))
+        };
+        body.inlined.frames(line).find(|at| !library(at)).unwrap_or(line)
+    }
 }
 
 impl Function {
