@@ -82,7 +82,7 @@ Examples:
      {\"file\": \"b/sum.ptx\", \"group\": \"N=1000\", \"grid\": [4], \"scalars\": {\"3\": 1000}}]
 
 Kernels of one class are proved to return the same bytes for every input and every launch that
-agrees with what is said to be known of it. Kernels of different classes may still do so: not
+agrees with what is said to be known of it (docs/equiv.md says what is taken for granted). Kernels of different classes may still do so: not
 proved is not different; `bitstable bits` looks at bytes instead. Parameter N of one kernel is
 parameter N of the others: pass them the same arguments in the same order.
 

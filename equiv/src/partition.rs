@@ -9,10 +9,13 @@
 //!   who is done first enters it.
 //! - **P2** A worker holds the text and the module of one kernel, of two while it compares them.
 //! - **P3** Equal texts with equal entries and facts are walked once, and are one class in a group.
-//! - **P4** A kernel that cannot be read, parsed or walked is an error of its own: it neither joins a
+//! - **P4** Kernels of one class take parameters of the same sizes, so that the same arguments can be
+//!   passed to them; those that could not be followed have equal launches too.
+//! - **P5** A kernel that cannot be read, parsed or walked is an error of its own: it neither joins a
 //!   class nor takes an answer from others.
 //! # Held by
-//! P1 and P3: the order in which [`classes`] goes through the kernels. P4: [`load`] and [`guarded`].
+//! P1 and P3: the order in which [`classes`] goes through the kernels. P4: [`name`]. P5: [`load`] and
+//! [`guarded`].
 //! # Not here
 //! What makes two digests equal (`signature.rs`); where files are, and how an answer is told.
 
@@ -33,7 +36,7 @@ use rustc_hash::FxHashMap;
 use sha2::{Digest as _, Sha256};
 
 use crate::{
-    Digest, InputError, Launch, Verdict, same, signature,
+    Digest, InputError, Launch, Signature, Verdict, same, signature,
     told::{Stuck, Told, Unlike},
 };
 
@@ -220,10 +223,11 @@ fn walk<'a, K: Kernel>(kernel: &'a K, known: &Mutex<Known<'a, K>>) -> Arc<Cell> 
         guarded(|| {
             let (module, launch) = load(kernel, &text)?;
             let found = signature(&module, kernel.entry(), &launch).map_err(Fault::Input)?;
-            let body = entry(&module, kernel.entry()).and_then(|entry| entry.body.as_ref());
+            let function = entry(&module, kernel.entry());
+            let body = function.and_then(|function| function.body.as_ref());
             let places = found.contractions.iter().map(|place| Told::new(place, &module, body));
             Ok(Walked {
-                digest: found.digest,
+                digest: name(&found, function, &launch),
                 contractions: one_a_line(places.collect()),
                 obstacle: found.obstacle.map(|obstacle| Stuck::new(obstacle, &module, body)),
             })
@@ -231,6 +235,21 @@ fn walk<'a, K: Kernel>(kernel: &'a K, known: &Mutex<Known<'a, K>>) -> Arc<Cell> 
         .map_err(Arc::new)
     });
     cell
+}
+
+/// A name for what a kernel returns and for what it is given.
+fn name(found: &Signature, function: Option<&Function>, launch: &Launch) -> Digest {
+    let params = function.map(|function| function.params.as_slice()).unwrap_or_default();
+    let sizes: Vec<_> =
+        params.iter().map(|param| (param.ty.bytes(), param.vector, param.elements)).collect();
+    // What is not followed may do anything with its launch.
+    let launch = found.obstacle.as_ref().map(|_| (launch, function.map(|f| &f.directives)));
+    let mut hash = Sha256::new();
+    hash.update(found.digest.0.to_le_bytes());
+    hash.update(format!("{sizes:?} {launch:?}"));
+    let mut digest = [0; 16];
+    digest.copy_from_slice(&hash.finalize()[..16]);
+    Digest(u128::from_le_bytes(digest))
 }
 
 /// The module of a text, and the facts in its terms.

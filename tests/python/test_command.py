@@ -35,7 +35,8 @@ def run(*arguments, **options):
 def test_help_lists_all_commands():
     ended = run("--help")
     assert ended.returncode == 0
-    assert {"run", "tree", "bits"} <= {line.split()[0] for line in ended.stdout.split("\n") if line}
+    words = {line.split()[0] for line in ended.stdout.split("\n") if line}
+    assert {"run", "tree", "equiv", "bits"} <= words
 
 
 def test_a_kernel_runs():
@@ -52,6 +53,14 @@ def test_trees_are_judged(kernel, status):
                 "x=f32:128=random:1", "out=f32:2")  # fmt: skip
     assert (ended.returncode, ended.stderr) == (status, "")
     assert ("not canonical" in ended.stdout) == bool(status)
+
+
+def test_kernels_are_compared():
+    ended = run("equiv", KERNELS / "row_sum.ptx", KERNELS / "row_sum_stock.ptx", "--json")
+    assert (ended.returncode, ended.stderr) == (1, "")
+    assert [each["kernels"] for each in json.loads(ended.stdout)["classes"]] == [[0], [1]]
+    listed = f"{KERNELS / 'row_sum.ptx'}\n" * 2
+    assert run("equiv", "--files-from", "-", input=listed).returncode == 0
 
 
 def test_ptx_from_standard_input():

@@ -99,6 +99,34 @@ fn one_text_with_one_launch_is_walked_once() {
     assert_eq!(found.classes.iter().map(|class| class.members.len()).sum::<usize>(), 24);
 }
 
+/// A parameter more, and all behind it have another number.
+#[test]
+fn other_parameters_are_another_class() {
+    let mut kernels = [1, 1, 1].map(|number| stores(0, number));
+    kernels[1].text = |text| Ok(text.replace(".param .u32 n", ".param .u32 n, .param .u32 m"));
+    kernels[2].text = |text| Ok(text.replace(".u32 n", ".b32 count").replace("16 out", "1 out"));
+    let found = partition(&kernels, Assurance::Digest, &());
+    assert_eq!(members(&found), [&[0, 2][..], &[1]]);
+}
+
+/// Nobody knows what they do with it.
+#[test]
+fn what_is_not_followed_has_one_launch() {
+    let stuck = |text: String| Ok(text.replace("ret;", "tcgen05.wait::ld.sync.aligned; ret;"));
+    let mut kernels = [None, Some(1), None, None].map(|scalar| Stores { scalar, ..stores(0, 1) });
+    for kernel in &mut kernels {
+        kernel.text = stuck;
+    }
+    kernels[3].text = |text| {
+        Ok(text
+            .replace("ret;", "tcgen05.wait::ld.sync.aligned; ret;")
+            .replace("reqntid 32", "reqntid 64"))
+    };
+    let found = partition(&kernels, Assurance::Digest, &());
+    assert_eq!(members(&found), [&[0, 2][..], &[1], &[3]]);
+    assert!(found.classes.iter().all(|class| class.obstacle.is_some()));
+}
+
 #[test]
 fn the_number_of_threads_does_not_enter() {
     let kernels: Vec<Stores> = (0..200)
