@@ -34,8 +34,6 @@ pub enum Node {
     Member { label: LabelId, of: Body },
     Select { predicate: Body, arms: [Body; 2] },
     Pack { parts: SmallVec<[Body; 4]>, bytes: u8 },
-    /// An element of a matrix product: a row, a column, and what they are added to.
-    Matrix { label: LabelId, row: Box<[Body]>, column: Box<[Body]>, addend: Body },
     /// Anything else: a name for what it is, and operands.
     Other { what: &'static str, args: Vec<Body> },
 }
@@ -51,10 +49,19 @@ impl Node {
     }
 }
 
+/// Which instruction of which kernel made a term first.
+#[derive(Clone, Copy, PartialEq, Eq, Debug, Default)]
+pub struct Maker {
+    pub kernel: u8,
+    pub pc: u32,
+}
+
 /// Names and their meanings.
 #[derive(Debug, Default)]
 pub struct Graph {
-    nodes: FxHashMap<Body, Node>,
+    nodes: FxHashMap<Body, (Node, Maker)>,
+    /// Who makes terms now.
+    pub maker: Maker,
     /// Two meanings met under one name, or there were too many names.
     failed: Option<Failure>,
 }
@@ -73,7 +80,7 @@ impl Graph {
         if self.failed.is_some() {
             return;
         }
-        if let Some(known) = self.nodes.get(&body) {
+        if let Some((known, _)) = self.nodes.get(&body) {
             if *known != node && !self.one_multiset(known, &node) {
                 self.failed = Some(Failure::Collision);
             }
@@ -83,7 +90,7 @@ impl Graph {
             self.failed = Some(Failure::TooLarge);
             return;
         }
-        self.nodes.insert(body, node);
+        self.nodes.insert(body, (node, self.maker));
     }
 
     pub fn failure(&self) -> Option<Failure> {
@@ -91,15 +98,11 @@ impl Graph {
     }
 
     pub fn get(&self, body: Body) -> Option<&Node> {
-        self.nodes.get(&body)
+        self.nodes.get(&body).map(|(node, _)| node)
     }
 
-    pub fn len(&self) -> usize {
-        self.nodes.len()
-    }
-
-    pub fn is_empty(&self) -> bool {
-        self.nodes.is_empty()
+    pub fn maker(&self, body: Body) -> Option<Maker> {
+        self.nodes.get(&body).map(|(_, maker)| *maker)
     }
 
     /// Two ways to put one multiset together.
@@ -115,7 +118,7 @@ impl Graph {
         let (mut open, mut members) = (parts.to_vec(), Vec::new());
         while let Some(body) = open.pop() {
             match self.nodes.get(&body) {
-                Some(Node::Join { label: of, parts }) if *of == label => open.extend(parts),
+                Some((Node::Join { label: of, parts }, _)) if *of == label => open.extend(parts),
                 Some(_) | None => members.push(body),
             }
         }

@@ -9,6 +9,7 @@ mod label;
 mod launch;
 mod linear;
 mod outputs;
+mod print;
 pub mod partition;
 mod same;
 mod signature;

@@ -54,18 +54,6 @@ impl Linear {
         &self.terms
     }
 
-    /// The name of the symbol that this is, if it is nothing else.
-    pub fn as_symbol(&self) -> Option<Body> {
-        match (self.terms.as_slice(), self.constant.uniform()) {
-            ([(factors, coefficient)], Some(0))
-                if factors.len() == 1 && coefficient.uniform() == Some(1) =>
-            {
-                Some(factors[0])
-            }
-            _ => None,
-        }
-    }
-
     /// `self + other * times`; `None` where the form would grow too large, or a number overflow.
     pub fn combine(&self, other: &Self, times: i64) -> Option<Self> {
         let mut fine = true;

@@ -10,7 +10,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     signature::Place,
-    term::{Algebra, Body, Mixer, seed},
+    term::{Body, Mixer, seed},
 };
 
 /// A linear part, and a number of bytes.
@@ -36,6 +36,14 @@ pub struct Written {
     pub output: Output,
     pub place: Place,
     order: u32,
+}
+
+impl Written {
+    /// Whether both leave the same behind.
+    pub fn same_as(&self, other: &Self) -> bool {
+        let (a, b) = (self.output, other.output);
+        (a.value, a.when, a.bytes) == (b.value, b.when, b.bytes)
+    }
 }
 
 #[derive(Debug, Default)]
@@ -104,13 +112,23 @@ impl Outputs {
         })
     }
 
-    pub fn note_load(&mut self, _base: Option<Body>) {}
-
     /// Keeps a CTA's outputs.
-    pub fn finish_cta(&mut self, _algebra: &mut Algebra) {
+    pub fn finish_cta(&mut self) {
         for (address, written) in std::mem::take(&mut self.here) {
             self.all.insert(address, written);
         }
+    }
+
+    /// The outputs in the order of their addresses.
+    pub fn sorted(&self) -> Vec<(Address, &Written)> {
+        let mut all: Vec<_> = self.all.iter().map(|(address, written)| (*address, written)).collect();
+        all.sort_unstable_by_key(|(address, _)| *address);
+        all
+    }
+
+    /// The name of all updates, and their number.
+    pub fn updates(&self) -> (Body, u64) {
+        (self.updates, self.count)
     }
 
     /// The name of all outputs.

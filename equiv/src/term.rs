@@ -17,7 +17,7 @@
 
 use crate::{
     graph::{Graph, Node},
-    label::{Kind, Label, LabelId},
+    label::{Kind, Label},
 };
 
 /// The name of a value.
@@ -301,6 +301,3 @@ impl Algebra {
         self.note(body, node)
     }
 }
-
-/// An operation's number among those met, for the graph.
-pub type Operation = LabelId;

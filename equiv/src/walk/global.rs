@@ -176,7 +176,6 @@ impl<'m> Walk<'m> {
                 }
             }
         }
-        self.outputs.note_load(addresses.uniform().map(|address| address.base));
         let algebra = &mut self.world.algebra;
         Ok(Value::Atoms(
             addresses.map(|Address { base, offset }| leaf_atom(algebra, base, offset + start)),

@@ -63,7 +63,6 @@ pub(crate) type Stop = Box<Obstacle>;
 /// A CTA whose threads are walked together.
 pub(crate) struct Walk<'m> {
     module: &'m Module,
-    function: &'m Function,
     body: &'m Body,
     flow: Rc<Flow>,
     launch: &'m Launch,
@@ -112,7 +111,6 @@ impl<'m> Walk<'m> {
         let threads = block.iter().product::<u32>() as usize;
         Self {
             module,
-            function,
             body,
             flow,
             launch,
@@ -144,7 +142,7 @@ impl<'m> Walk<'m> {
         self.copies = Copies::default();
         let exit = self.flow.exit();
         self.region(0, exit)?;
-        self.outputs.finish_cta(&mut self.world.algebra);
+        self.outputs.finish_cta();
         Ok(())
     }
 
@@ -154,6 +152,9 @@ impl<'m> Walk<'m> {
             self.pc = pc;
             self.spend()?;
             let instruction = &self.body.instructions[pc];
+            if let Some(graph) = &mut self.world.algebra.graph {
+                graph.maker.pc = pc as u32;
+            }
             self.step(instruction)?;
         }
         Ok(())

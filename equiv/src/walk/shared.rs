@@ -22,8 +22,28 @@ use crate::{
 const PAGE: usize = 256;
 /// More than any GPU has.
 const MOST_SHARED: u64 = 1 << 20;
-const NOBODY: u32 = u32::MAX;
-const SEVERAL: u32 = u32::MAX - 1;
+
+/// Who accessed a byte: a thread by its number, a warp's threads together, or more.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+enum Party {
+    Nobody,
+    Thread(u32),
+    Warp(u32),
+    Several,
+}
+
+impl Party {
+    /// This party and a thread.
+    fn and(self, thread: u32) -> Self {
+        match self {
+            Party::Nobody => Party::Thread(thread),
+            Party::Thread(other) if other == thread => self,
+            Party::Thread(other) if other / 32 == thread / 32 => Party::Warp(thread / 32),
+            Party::Warp(warp) if warp == thread / 32 => self,
+            Party::Thread(_) | Party::Warp(_) | Party::Several => Party::Several,
+        }
+    }
+}
 
 /// A stored part: numbers stay numbers.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -37,9 +57,9 @@ pub(super) enum Cell {
 struct Entry {
     cell: Cell,
     bytes: u8,
-    writer: u32,
+    writer: Party,
     written: Moment,
-    reader: u32,
+    reader: Party,
     read: Moment,
 }
 
@@ -93,14 +113,17 @@ impl Shared {
         page[address as usize % PAGE] = byte;
     }
 
-    /// Whether what `other` did then is ordered before what `thread` does now.
-    fn ordered(&self, other: u32, then: Moment, thread: u32) -> bool {
-        other == NOBODY
-            || other == thread
-            || then.cta < self.cta
-            || other != SEVERAL
-                && other / 32 == thread / 32
-                && then.warp < self.warps[thread as usize / 32]
+    /// Whether what `party` did then is ordered before what `thread` does now.
+    fn ordered(&self, party: Party, then: Moment, thread: u32) -> bool {
+        let warp = match party {
+            Party::Nobody => return true,
+            Party::Thread(other) if other == thread => return true,
+            Party::Thread(other) => Some(other / 32),
+            Party::Warp(warp) => Some(warp),
+            Party::Several => None,
+        };
+        then.cta < self.cta
+            || warp == Some(thread / 32) && then.warp < self.warps[thread as usize / 32]
     }
 
     /// The parts of `bytes` bytes at an address: numbers of bytes, and what they hold; `None` where
@@ -133,13 +156,10 @@ impl Shared {
                 run += 1;
             }
             let known = &mut self.entries[index];
-            known.reader = match known.reader {
-                NOBODY => thread,
-                reader if reader == thread => thread,
-                // Read before a barrier that is over: only the new reader matters.
-                _ if known.read.cta < now.cta => thread,
-                _ => SEVERAL,
-            };
+            // Who read before a barrier that is over no longer matters.
+            let earlier = known.read.cta < now.cta;
+            known.reader =
+                if earlier { Party::Thread(thread) } else { known.reader.and(thread) };
             known.read = now;
             out.push((run, Some(part(entry.cell, entry.bytes, byte.at, run))));
             at += run;
@@ -178,20 +198,17 @@ impl Shared {
         if same {
             let index = self.byte(address).entry as usize - 1;
             let entry = &mut self.entries[index];
-            entry.writer = if entry.written.cta == now.cta && entry.writer != thread {
-                SEVERAL
-            } else {
-                thread
-            };
+            let earlier = entry.written.cta < now.cta;
+            entry.writer = if earlier { Party::Thread(thread) } else { entry.writer.and(thread) };
             entry.written = now;
             return Ok(());
         }
         self.entries.push(Entry {
             cell,
             bytes,
-            writer: thread,
+            writer: Party::Thread(thread),
             written: now,
-            reader: NOBODY,
+            reader: Party::Nobody,
             read: Moment::default(),
         });
         let entry = self.entries.len() as u32;
