@@ -176,7 +176,6 @@ def test_nothing_is_printed_or_explained_unasked(checker, capsys):
     run(tuned(FOUR))
     assert capsys.readouterr().out == ""
     assert [each["explain"] for each in checker.requests] == [0]
-    assert all(each["confirm"] for each in checker.requests)
 
 
 def test_the_pruner_runs_once_for_each_key(checker):
@@ -273,14 +272,6 @@ def test_a_reference_that_cannot_be_read_stays_alone(checker):
     selection = kernel.early_config_prune.selection
     assert selection.kept == [0]
     assert "the reference cannot be compared: no PTX" in selection.judged[1].reason
-
-
-def test_what_is_not_confirmed_is_dropped(checker):
-    told = {"kernel": 1, "file": "", "against": 0, "reason": "a collision"}
-    checker.edit = lambda answer: answer.update(unconfirmed=[told])
-    kernel = run(tuned(FOUR))
-    assert timed(kernel) == [1, 4, 8]
-    assert "a collision" in kernel.early_config_prune.selection.judged[1].reason
 
 
 def test_what_is_not_answered_is_dropped(checker):

@@ -148,6 +148,18 @@ def test_grids_that_follow_from_the_key_are_facts(checker):
     assert [kernel["grid"] for kernel in checker.kernels] == [[4, 1, 1], [2, 1, 1]]
 
 
+def test_one_buffer_passed_twice_is_not_what_is_proved(checker):
+    configs = [BLOCKS[0], BLOCKS[0], triton.Config({"BLOCK": 32}, num_warps=2)]
+    x, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+    kernel = launch(tune(tiles, configs, ["n"], restore_value=["x"]), (1,), x, x, 32)
+    assert (x == 2).all()
+    selection = kernel.early_config_prune.selection
+    assert selection.kept == [0, 1]  # equal texts are the same even so
+    assert selection.judged[2].reason.startswith("x and out are one buffer")
+    kernel = launch(tune(tiles, configs, ["n"]), (1,), x, out, 32)
+    assert kernel.early_config_prune.selection.kept == [0, 1, 2]
+
+
 def test_what_a_configuration_passes_at_run_time_is_a_fact(checker):
     configs = [triton.Config({"parts": parts, "BLOCK": 32}) for parts in (2, 3)]
     x, out = np.ones(32, np.float32), np.zeros(32, np.float32)

@@ -1,6 +1,9 @@
 """`same_bits` with the real checker, end to end and without a GPU."""
 
+import os
 import re
+import subprocess
+import sys
 
 import numpy as np
 import pytest
@@ -8,10 +11,8 @@ import triton
 import triton.language as tl
 from triton import knobs
 from triton.bitstable import SameBitsError, _native, emulate, same_bits
+from triton.bitstable.errors import EquivalenceError
 
-pytestmark = pytest.mark.skipif(
-    not hasattr(_native.library(), "equiv"), reason="this wheel's library has no checker"
-)
 ROWS, LENGTH = 4, 1000
 
 
@@ -75,9 +76,8 @@ WARPS = [triton.Config({"BLOCK": 1024}, num_warps=warps) for warps in (1, 2, 4, 
 
 def test_a_pinned_sum_keeps_every_configuration():
     configs = [
-        triton.Config({"BLOCK": block}, num_warps=warps, num_stages=stages)
-        for block in (1024, 2048)
-        for warps in (1, 2, 4, 8)
+        triton.Config({"BLOCK": 1024}, num_warps=warps, num_stages=stages)
+        for warps in (1, 2, 4, 8, 16)
         for stages in (2, 3)
     ]
     kernel = tune(row_sum, configs)
@@ -85,6 +85,20 @@ def test_a_pinned_sum_keeps_every_configuration():
     assert kernel.early_config_prune.kept == configs
     assert len(kernel.configs_timings) == len(configs)
     assert {bits_of(row_sum, each, "inner_tree") for each in configs} == {out.tobytes()}
+
+
+def test_a_wider_tile_is_kept_only_where_it_is_proved():
+    configs = [
+        triton.Config({"BLOCK": block}, num_warps=w) for block in (1024, 2048) for w in (2, 4)
+    ]
+    kernel = tune(row_sum, configs)
+    out = run(kernel, None)
+    assert configs[0] in kernel.early_config_prune.kept
+    for each in kernel.early_config_prune.kept:
+        assert bits_of(row_sum, each, None) == out.tobytes()
+    assert len({bits_of(row_sum, each, None) for each in configs}) > 1
+    run(kernel := tune(row_sum, configs), "inner_tree")
+    assert kernel.early_config_prune.kept[:2] == configs[:2]
 
 
 def test_an_unordered_sum_keeps_the_reference_s_class():
@@ -148,9 +162,8 @@ def test_rows_of_a_cta_may_vary_where_the_grid_follows_from_the_key():
 
     told = tune(rows_sum, configs, grid="launch")
     out = run(told, "inner_tree", grid)
-    # Kept or not, nothing is kept that returns other bits.
-    for each in told.early_config_prune.kept:
-        assert bits_of(rows_sum, each, "inner_tree", grid) == out.tobytes()
+    assert told.early_config_prune.kept == configs
+    assert {bits_of(rows_sum, each, "inner_tree", grid) for each in configs} == {out.tobytes()}
     untold = tune(rows_sum, configs)
     run(untold, "inner_tree", grid)
     assert untold.early_config_prune.kept == configs[:1]
@@ -168,10 +181,6 @@ def test_the_classes_are_printed_with_what_differs(monkeypatch, capsys):
 
 
 def test_a_whole_program_is_tuned_under_the_environment_variable(tmp_path):
-    import os
-    import subprocess
-    import sys
-
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
     environment = os.environ | {
@@ -183,6 +192,11 @@ def test_a_whole_program_is_tuned_under_the_environment_variable(tmp_path):
     )
     assert done.returncode == 0, done.stderr
     assert "same_bits: total: 3 of 3 configurations kept, 1 class" in done.stdout
+
+
+def test_a_request_that_is_not_understood_is_an_error():
+    with pytest.raises(EquivalenceError, match="cannot compare kernels"):
+        _native.library().equiv({"kernel": []})
 
 
 PROGRAM = """

@@ -26,6 +26,7 @@ from triton.bitstable.errors import (
     PLEASE_REPORT,
     Diagnostic,
     EmulationError,
+    EquivalenceError,
     NativeLibraryError,
     ReductionOrderError,
 )
@@ -62,6 +63,7 @@ class Library:
                 handle.bitstable_ptx_launch, ctypes.c_uint64, *_BUFFER, *_BUFFER, cancel, reply
             )
             self._ptx_unload = _function(handle.bitstable_ptx_unload, ctypes.c_uint64)
+            self._equiv = _function(handle.bitstable_equiv, *_BUFFER, reply)
             self._main = handle.bitstable_main
             version = handle.bitstable_version
         except (OSError, AttributeError) as error:
@@ -108,6 +110,19 @@ class Library:
     def ptx_unload(self, handle: int) -> None:
         """Free what `ptx_load` made; a launch of it that still runs is not disturbed."""
         self._ptx_unload(handle)
+
+    def equiv(self, request: dict[str, Any]) -> dict[str, Any]:
+        """Ask the static checker; `docs/equiv.md` describes the request and the answer.
+
+        Raises `EquivalenceError` when the request is not understood.
+        """
+        told = json.dumps(request).encode()
+        status, text, report = self._call(self._equiv, told, len(told))
+        if status == DONE:
+            return json.loads(text)
+        diagnostics, bug = _diagnostics(status, report)
+        head = "bitstable failed to compare kernels" if bug else "cannot compare kernels"
+        raise EquivalenceError("\n".join([f"{head}:", *(d.render() for d in diagnostics)]))
 
     def main(self, arguments: list[str]) -> int:
         """Run the `bitstable` command, which writes to the process's streams; its exit status."""

@@ -80,6 +80,10 @@ class ReductionOrderError(CompilationError):
         return type(self), (self.diagnostics, self.bug)
 
 
+class EquivalenceError(RuntimeError):
+    """A question to the static checker that it did not understand, or a bug of ours."""
+
+
 class EmulationError(RuntimeError):
     """A launch on the emulated driver that was refused, or in which the executor found errors.
 

@@ -74,12 +74,8 @@ class Answer:
 
 
 def ask(questions: Sequence[Question], explain: int = 0) -> Answer:
-    """Put kernels into classes, confirmed by the exact comparison; `explain` so many pairs."""
-    request = {
-        "kernels": [question.to_json() for question in questions],
-        "confirm": True,
-        "explain": explain,
-    }
+    """Put kernels into classes, and explain so many pairs of them."""
+    request = {"kernels": [each.to_json() for each in questions], "explain": explain}
     return read(request_native(request), len(questions))
 
 
@@ -92,13 +88,7 @@ def read(document: dict[str, Any], count: int) -> Answer:
     """The answer about `count` kernels."""
     answer = Answer([_class(each) for each in document["classes"]])
     answer.errors = {each["kernel"]: each["error"] for each in document["errors"]}
-    for each in document.get("unconfirmed") or ():
-        answer.errors.setdefault(each["kernel"], f"not confirmed: {each['reason']}")
-    alone = set(answer.errors)
-    for number, each in enumerate(answer.classes):  # an error and a class: believe the error
-        members = tuple(member for member in each.members if member not in alone)
-        answer.classes[number] = Class(members, each.obstacle, each.contractions)
-    answered = alone.union(*(each.members for each in answer.classes))
+    answered = set(answer.errors).union(*(each.members for each in answer.classes))
     for number in set(range(count)) - answered:
         answer.errors[number] = "the checker does not answer for it"
     for each in document.get("differences") or ():

@@ -31,6 +31,8 @@ class Facts:
     parameters: tuple[tuple[str, str], ...] = ()
     #: Number and bits (`0x…`) of scalars that are known.
     scalars: tuple[tuple[int, str], ...] = ()
+    #: Names of pointers to one and the same buffer.
+    shared: tuple[str, ...] = ()
 
     @classmethod
     def of(
@@ -47,10 +49,22 @@ class Facts:
                 parameters.append((leaf.name, leaf.type))
                 # One of these is several parameters of the PTX.
                 counted &= not leaf.type.startswith("tensordesc")
-        return cls(tuple(parameters), tuple(scalars))
+        return cls(tuple(parameters), tuple(scalars), _shared(signature, values))
 
     def __str__(self) -> str:
         return "(" + ", ".join(f"{name}: {kind}" for name, kind in self.parameters) + ")"
+
+
+def _shared(signature: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, ...]:
+    """The first pointers that are equal; no other way of overlapping is looked for."""
+    names: dict[int, str] = {}
+    for name, kind in signature.items():
+        for leaf in flatten(kind, values.get(name, _unknown(kind)), name):
+            address = leaf.value.data_ptr() if hasattr(leaf.value, "data_ptr") else 0
+            if address and address in names:
+                return names[address], leaf.name
+            names[address] = leaf.name
+    return ()
 
 
 def fixed_by(key: Iterable[str], values: Mapping[str, Any]) -> set[str]:

@@ -172,6 +172,8 @@ def _doubt(reference: Subject, each: Subject, both: Class) -> str:
     """Why one class is not enough; empty if it is."""
     if each.runs_like(reference):
         return ""
+    if each.facts.shared:
+        return f"{' and '.join(each.facts.shared)} are one buffer, and a proof is about several"
     if both.contractions and (each.assembly.contracts or reference.assembly.contracts):
         return (
             f"ptxas may contract at {both.contractions[0]}, and differently than in the "
