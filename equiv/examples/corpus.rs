@@ -11,7 +11,7 @@ fn main() {
     let mut obstacles: BTreeMap<String, usize> = BTreeMap::new();
     let (mut files, mut spent, mut parse) = (0u32, 0f64, 0f64);
     let mut done = BTreeMap::new();
-    for entry in std::fs::read_dir(&folder).expect("folder") {
+    for entry in std::fs::read_dir(if std::path::Path::new(&format!("{folder}/manifest")).exists() { format!("{folder}/manifest") } else { folder.clone() }).expect("folder") {
         let path = entry.expect("entry").path();
         if path.extension().is_none_or(|e| e != "jsonl") { continue; }
         for line in std::fs::read_to_string(&path).expect("text").lines() {

@@ -27,7 +27,8 @@ pub enum Node {
     /// Memory at an address plus an offset.
     Load(Body, i32, u8),
     Slice(Body, i32, u8),
-    Not(Body),
+    /// The complement of a predicate, the negative of a float.
+    Flipped(Body),
     Apply { label: LabelId, args: SmallVec<[Body; 3]> },
     /// A multiset in two parts, each a multiset or a member.
     Join { label: LabelId, parts: [Body; 2] },

@@ -58,7 +58,7 @@ impl Printer<'_> {
                 self.write(out, *of, depth);
                 let _ = write!(out, ".bytes({offset}..{})", offset + i32::from(*bytes));
             }
-            Node::Not(of) => self.call(out, "not", &[*of], depth),
+            Node::Flipped(of) => self.call(out, "-", &[*of], depth),
             Node::Apply { label, args } => self.call(out, self.labels.name(*label), args, depth),
             Node::Join { label, parts } => {
                 let members = self.graph.members(*label, parts);

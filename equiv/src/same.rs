@@ -211,7 +211,7 @@ fn alike(a: &Node, b: &Node) -> bool {
         (Node::Apply { label: x, .. }, Node::Apply { label: y, .. })
         | (Node::Member { label: x, .. }, Node::Member { label: y, .. })
         | (Node::Join { label: x, .. }, Node::Join { label: y, .. }) => x == y,
-        (Node::Select { .. }, Node::Select { .. }) | (Node::Not(_), Node::Not(_)) => true,
+        (Node::Select { .. }, Node::Select { .. }) | (Node::Flipped(_), Node::Flipped(_)) => true,
         (Node::Pack { bytes: x, .. }, Node::Pack { bytes: y, .. }) => x == y,
         (Node::Slice(_, i, x), Node::Slice(_, j, y)) => (i, x) == (j, y),
         (Node::Other { what: x, .. }, Node::Other { what: y, .. }) => x == y,
@@ -223,7 +223,7 @@ pub(crate) fn operands(node: &Node) -> Vec<Body> {
     match node {
         Node::Apply { args, .. } => args.to_vec(),
         Node::Join { parts, .. } => parts.to_vec(),
-        Node::Member { of, .. } | Node::Not(of) | Node::Slice(of, ..) => vec![*of],
+        Node::Member { of, .. } | Node::Flipped(of) | Node::Slice(of, ..) => vec![*of],
         Node::Select { predicate, arms } => vec![*predicate, arms[0], arms[1]],
         Node::Pack { parts, .. } => parts.to_vec(),
         Node::Other { args, .. } => args.clone(),

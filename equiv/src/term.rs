@@ -99,7 +99,7 @@ pub mod seed {
     pub const MEMBER: u64 = 8;
     pub const MONOMIAL: u64 = 9;
     pub const SELECT: u64 = 10;
-    pub const PREDICATE: u64 = 11;
+    pub const FLIPPED: u64 = 11;
     pub const OUTPUT: u64 = 12;
     pub const LABEL: u64 = 13;
     pub const MATRIX: u64 = 14;
@@ -131,15 +131,27 @@ pub struct Atom {
     pub mark: Mark,
 }
 
-/// What is known of an atom besides its name.
+/// What is known of an atom besides its name: a set.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Debug, Default)]
-pub enum Mark {
-    #[default]
-    Plain,
-    /// A predicate: the complement of what the body names.
-    Not,
+pub struct Mark(u8);
+
+impl Mark {
+    /// The complement of the predicate, or the negative of the float, that the body names.
+    pub const FLIPPED: Self = Self(1);
     /// A product whose rounding is not written.
-    Product,
+    pub const PRODUCT: Self = Self(2);
+
+    pub fn has(self, other: Self) -> bool {
+        self.0 & other.0 != 0
+    }
+
+    pub fn toggled(self, other: Self) -> Self {
+        Self(self.0 ^ other.0)
+    }
+
+    pub fn with(self, other: Self) -> Self {
+        Self(self.0 | other.0)
+    }
 }
 
 impl Atom {
@@ -153,17 +165,16 @@ impl Atom {
         offset: 0,
         space: 0,
         view: View::Whole,
-        mark: Mark::Plain,
+        mark: Mark(0),
     };
 
     pub fn is_undefined(self) -> bool {
         self.body == Self::UNDEFINED.body
     }
 
-    /// The complement of a predicate.
-    pub fn complement(self) -> Self {
-        let mark = if self.mark == Mark::Not { Mark::Plain } else { Mark::Not };
-        Self { mark, ..self }
+    /// The complement of a predicate, the negative of a float.
+    pub fn flipped(self) -> Self {
+        Self { mark: self.mark.toggled(Mark::FLIPPED), ..self }
     }
 }
 
@@ -196,15 +207,16 @@ impl Algebra {
     /// The name of an atom that is a value of `bytes` bytes.
     #[inline]
     pub fn whole(&mut self, atom: Atom, bytes: u8) -> Body {
-        match atom.view {
-            View::Whole if atom.mark == Mark::Not => {
-                let body = Mixer::new(seed::PREDICATE).body(atom.body).finish();
-                self.note(body, || Node::Not(atom.body))
-            }
+        let plain = match atom.view {
             View::Whole => atom.body,
             View::Load => self.part(seed::LOAD, atom, bytes, Node::Load),
             View::Slice => self.part(seed::SLICE, atom, bytes, Node::Slice),
+        };
+        if !atom.mark.has(Mark::FLIPPED) || atom.is_undefined() {
+            return plain;
         }
+        let body = Mixer::new(seed::FLIPPED).body(plain).finish();
+        self.note(body, || Node::Flipped(plain))
     }
 
     #[inline]
@@ -261,7 +273,7 @@ impl Algebra {
     }
 
     fn member(&mut self, label: &Label, atom: Atom, bytes: u8) -> Body {
-        if atom.space == label.space && atom.view == View::Whole {
+        if atom.space == label.space && atom.view == View::Whole && !atom.mark.has(Mark::FLIPPED) {
             return atom.body;
         }
         let inner = self.whole(atom, bytes);
@@ -275,7 +287,7 @@ impl Algebra {
         if a == b {
             return Atom::whole(a);
         }
-        let (a, b) = if p.mark == Mark::Not { (b, a) } else { (a, b) };
+        let (a, b) = if p.mark.has(Mark::FLIPPED) { (b, a) } else { (a, b) };
         let body = Mixer::new(seed::SELECT).body(p.body).body(a).body(b).finish();
         Atom::whole(self.note(body, || Node::Select { predicate: p.body, arms: [a, b] }))
     }

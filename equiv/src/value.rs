@@ -15,7 +15,7 @@ use std::rc::Rc;
 use crate::{
     each::Each,
     linear::Linear,
-    term::{Algebra, Atom, Body, View},
+    term::{Algebra, Atom, Body, Mark, View},
 };
 
 #[derive(Clone, Debug)]
@@ -138,6 +138,10 @@ impl Value {
                         None => Value::Undefined,
                     };
                 }
+                Value::Undefined
+            }
+            // The parts of a negative have no names.
+            Value::Atoms(atoms, _) if !atoms.all(|atom| !atom.mark.has(Mark::FLIPPED)) => {
                 Value::Undefined
             }
             Value::Atoms(atoms, _) => Value::Atoms(

@@ -3,7 +3,9 @@
 //! # Invariants
 //! - **A1** One spelling of a value: `fma(x, 1, y)` is the addition, `fma(x, y, -0)` the product,
 //!   and minus zero added is nothing, as IEEE has it for every operand but the payload of a NaN.
-//! - **A2** A sum that ptxas may fuse with a product keeps a name of its own, and its place.
+//! - **A2** Signs stand outside products, and a difference is a sum: exact where rounding does not
+//!   know the sign, but for the sign of a NaN.
+//! - **A3** A sum that ptxas may fuse with a product keeps a name of its own, and its place.
 
 use bitstable_ptx::ir::{FloatBinary, FloatMode, FloatUnary, Op, Round, Scalar};
 use smallvec::SmallVec;
@@ -54,6 +56,79 @@ impl<'m> Walk<'m> {
         if let Some(other) = absorbed(op, sources) {
             return Ok(other);
         }
+        if let Some(value) = self.signed(op, result, sources, (sizes, bytes))? {
+            return Ok(value);
+        }
+        self.labelled(op, "", result, (sources, sizes), bytes)
+    }
+
+    /// Products, differences and negatives, in one spelling of their signs.
+    fn signed(
+        &mut self,
+        op: &Op,
+        result: Scalar,
+        sources: &[Value],
+        (sizes, bytes): (&[u8], u8),
+    ) -> Result<Option<Value>, Stop> {
+        match (op, sources) {
+            (Op::FloatUnary { op: FloatUnary::Neg, ty, mode }, [a])
+                if *mode == FloatMode::default() && ty.lanes() == 1 =>
+            {
+                Ok(self.flipped(a, *ty))
+            }
+            (Op::FloatBinary { op: FloatBinary::Sub, ty, mode }, [a, b]) if symmetric(mode) => {
+                let Some(b) = self.flipped(b, *ty) else { return Ok(None) };
+                let sum = Op::FloatBinary { op: FloatBinary::Add, ty: *ty, mode: *mode };
+                self.typed(&sum, result, &[a.clone(), b], sizes, bytes).map(Some)
+            }
+            (Op::FloatBinary { op: FloatBinary::Mul, ty, mode }, [a, b]) if symmetric(mode) => {
+                let ((a, x), (b, y)) = (unsigned_part(a, *ty), unsigned_part(b, *ty));
+                let product = self.labelled(op, "", result, (&[a, b], sizes), bytes)?;
+                if x == y {
+                    return Ok(Some(product));
+                }
+                Ok(self.flipped(&product, *ty))
+            }
+            (Op::Fma { ty, mode }, [a, b, c]) if symmetric(mode) => {
+                let ((a, x), (b, y)) = (unsigned_part(a, *ty), unsigned_part(b, *ty));
+                let name = if x == y { "" } else { "minus " };
+                self.labelled(op, name, result, (&[a, b, c.clone()], sizes), bytes).map(Some)
+            }
+            _ => Ok(None),
+        }
+    }
+
+    /// The negative of a float, where that has a name.
+    fn flipped(&mut self, value: &Value, ty: Scalar) -> Option<Value> {
+        match value {
+            Value::Bits(bits) => {
+                let (_, sign) = format(ty)?;
+                Some(Value::Bits(bits.map(|bits| bits ^ sign)))
+            }
+            Value::Atoms(atoms, bytes) => {
+                Some(Value::Atoms(
+                    atoms.map(|atom| if atom.is_undefined() { atom } else { atom.flipped() }),
+                    *bytes,
+                ))
+            }
+            Value::Parts(..) | Value::Linear(_) => {
+                let bytes = (ty.bits() / 8) as u8;
+                let atoms = value.atoms(&mut self.world.algebra, bytes, self.threads);
+                Some(Value::Atoms(atoms.map(Atom::flipped), bytes))
+            }
+            Value::Undefined => None,
+        }
+    }
+
+    /// An operation as it stands, under its label with something before it.
+    fn labelled(
+        &mut self,
+        op: &Op,
+        before: &str,
+        result: Scalar,
+        (sources, sizes): (&[Value], &[u8]),
+        bytes: u8,
+    ) -> Result<Value, Stop> {
         let op = unsigned(op);
         let id = self.world.labels.of(&op, result, self.module.target.sm);
         let label = self.world.labels.get(id).clone();
@@ -61,14 +136,18 @@ impl<'m> Walk<'m> {
             return Ok(self.joined(&op, &label, a, b, bytes));
         }
         let open = label.rounding == Rounding::OpenSum
-            && sources.iter().any(|source| marked(source, Mark::Product));
-        let label = if open { self.fusible(&label) } else { label };
+            && sources.iter().any(|source| marked(source, Mark::PRODUCT));
+        let label = if open {
+            self.fusible(&label)
+        } else if before.is_empty() {
+            label
+        } else {
+            self.renamed(before, &label)
+        };
         let atoms = self.applied(&label, sources, sizes);
-        let product = label.rounding == Rounding::OpenProduct
-            || matches!(op, Op::FloatUnary { op: FloatUnary::Neg, .. })
-                && marked(&sources[0], Mark::Product);
+        let product = label.rounding == Rounding::OpenProduct;
         let atoms = if product {
-            atoms.map(|atom| Atom { mark: Mark::Product, ..atom })
+            atoms.map(|atom| Atom { mark: atom.mark.with(Mark::PRODUCT), ..atom })
         } else {
             atoms
         };
@@ -81,7 +160,11 @@ impl<'m> Walk<'m> {
         if !self.contractions.contains(&place) {
             self.contractions.push(place);
         }
-        let name = format!("fusible {}", self.world.labels.name(label.id));
+        self.renamed("fusible ", label)
+    }
+
+    fn renamed(&mut self, before: &str, label: &Label) -> Label {
+        let name = format!("{before}{}", self.world.labels.name(label.id));
         let id = self.world.labels.named(&name);
         Label { commutes: label.commutes, ..self.world.labels.get(id).clone() }
     }
@@ -161,8 +244,33 @@ fn is_integer(op: &Op) -> bool {
 
 fn marked(value: &Value, mark: Mark) -> bool {
     match value {
-        Value::Atoms(atoms, _) => !atoms.all(|atom| atom.mark != mark),
+        Value::Atoms(atoms, _) => !atoms.all(|atom| !atom.mark.has(mark)),
         Value::Undefined | Value::Bits(_) | Value::Linear(_) | Value::Parts(..) => false,
+    }
+}
+
+/// A rounding that does not know the sign, and nothing done to the result.
+fn symmetric(mode: &FloatMode) -> bool {
+    let plain = FloatMode { round: mode.round, ftz: mode.ftz, ..FloatMode::default() };
+    *mode == plain && matches!(mode.round, None | Some(Round::Rn | Round::Rz))
+}
+
+/// A float without its sign, where that is known to be minus for all threads or for none.
+fn unsigned_part(value: &Value, ty: Scalar) -> (Value, bool) {
+    match value {
+        Value::Bits(bits) => {
+            let Some((_, sign)) = format(ty) else { return (value.clone(), false) };
+            if bits.all(|bits| bits & sign != 0) {
+                return (Value::Bits(bits.map(|bits| bits ^ sign)), true);
+            }
+            (value.clone(), false)
+        }
+        Value::Atoms(atoms, bytes) if atoms.all(|atom| atom.mark.has(Mark::FLIPPED)) => {
+            (Value::Atoms(atoms.map(Atom::flipped), *bytes), true)
+        }
+        Value::Undefined | Value::Linear(_) | Value::Atoms(..) | Value::Parts(..) => {
+            (value.clone(), false)
+        }
     }
 }
 

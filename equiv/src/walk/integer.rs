@@ -222,7 +222,7 @@ impl Walk<'_> {
         let algebra = &mut self.world.algebra;
         let atoms = bodies.map(|body| {
             let atom = algebra.apply(&label, &[body]);
-            if holds_when { atom } else { atom.complement() }
+            if holds_when { atom } else { atom.flipped() }
         });
         // Threads whose symbols cancel compare numbers.
         let [no, yes] = self.truth;

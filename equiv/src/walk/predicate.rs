@@ -25,7 +25,7 @@ impl Walk<'_> {
                         } else if atom == yes {
                             no
                         } else {
-                            atom.complement()
+                            atom.flipped()
                         }
                     }),
                     *bytes,
@@ -50,7 +50,7 @@ impl Walk<'_> {
             (Truth::Yes, Truth::Yes) => yes,
             (Truth::Yes, Truth::If(one)) | (Truth::If(one), Truth::Yes) => one,
             (Truth::If(a), Truth::If(b)) if a == b => a,
-            (Truth::If(a), Truth::If(b)) if a == b.complement() => no,
+            (Truth::If(a), Truth::If(b)) if a == b.flipped() => no,
             (Truth::If(a), Truth::If(b)) => algebra.join(&label, a, b, 0),
         });
         self.predicate(atoms)

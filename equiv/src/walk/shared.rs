@@ -15,7 +15,7 @@ use bitstable_ptx::ir::{Barrier, Instruction};
 use super::{Stop, Truth, Walk};
 use crate::{
     each::Each,
-    term::{Atom, View},
+    term::{Atom, Mark, View},
     value::{Value, parts},
 };
 
@@ -229,7 +229,9 @@ fn part(cell: Cell, bytes: u8, at: u8, run: u8) -> Cell {
             let mask = if run >= 8 { u64::MAX } else { (1 << (8 * u32::from(run))) - 1 };
             Cell::Bits(bits >> (8 * u32::from(at)) & mask)
         }
-        Cell::Atom(atom) if atom.is_undefined() => Cell::Atom(Atom::UNDEFINED),
+        Cell::Atom(atom) if atom.is_undefined() || atom.mark.has(Mark::FLIPPED) => {
+            Cell::Atom(Atom::UNDEFINED)
+        }
         Cell::Atom(atom) => Cell::Atom(match atom.view {
             View::Whole => Atom {
                 view: View::Slice,
