@@ -66,6 +66,23 @@ fn another_order_is_another_class() {
 }
 
 #[test]
+fn differences_are_explained() {
+    let report = json(1, "equiv K/row_sum.ptx K/row_sum_stock.ptx --explain --json");
+    let difference = &report["differences"][0];
+    assert_eq!(difference["verdict"], "different", "{difference:#}");
+    assert_eq!((&difference["classes"], &difference["kernels"]), (&json!([0, 1]), &json!([0, 1])));
+    let output = &difference["outputs"][0];
+    assert!(output["output"].is_string() && output["text"].is_string(), "{output:#}");
+    assert!(output["at"][0]["line"].as_u64() > Some(0), "{output:#}");
+    let said = answer(1, "equiv K/row_sum.ptx K/row_sum_stock.ptx --explain");
+    assert!(said.contains("classes 1 and 2:\n  first: tests/kernels/row_sum.ptx\n"), "{said}");
+    assert!(said.contains("row_sum.py:"), "{said}");
+    // Not more than was asked for.
+    let none = json(1, "equiv K/row_sum.ptx K/row_sum_stock.ptx --explain=0 --json");
+    assert_eq!(none["differences"], json!([]));
+}
+
+#[test]
 fn the_json_document() {
     let report = json(1, "equiv K/row_sum.ptx K/row_sum_stock.ptx K/row_sum.ptx --json");
     assert_eq!(

@@ -122,7 +122,7 @@ pub struct Unconfirmed {
 /// Why two kernels are not confirmed to be the same.
 #[derive(Debug, thiserror::Error)]
 pub enum Doubt {
-    #[error("the digests are equal and the kernels are not: {}", .0.first().map_or("?", |first| first.text.as_str()))]
+    #[error("the digests are equal and the kernels are not: {}", .0.first().map_or("", |first| first.text.as_str()))]
     Different(Vec<Unlike>),
     #[error("it could not be followed: {0}")]
     Unknown(Stuck),

@@ -61,15 +61,18 @@ impl Stuck {
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Unlike {
     pub output: String,
-    /// In either kernel.
-    pub at: [Told; 2],
+    /// In either kernel, where it has such a place.
+    pub at: [Option<Told>; 2],
     pub text: String,
 }
 
 impl Unlike {
     pub(crate) fn new(found: Difference, bodies: [(&Module, Option<&Body>); 2]) -> Self {
-        let [a, b] = bodies;
-        let at = [Told::new(&found.at[0], a.0, a.1), Told::new(&found.at[1], b.0, b.1)];
+        let [first, second]: [Option<Place>; 2] = found.at.map(Into::into);
+        let told = |place: Option<Place>, (module, body): (&Module, Option<&Body>)| {
+            place.map(|place| Told::new(&place, module, body))
+        };
+        let at = [told(first, bodies[0]), told(second, bodies[1])];
         Self { output: found.output, at, text: found.text }
     }
 }

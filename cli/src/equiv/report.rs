@@ -91,8 +91,8 @@ pub struct Difference {
 #[derive(Serialize)]
 pub struct OutputReport {
     pub output: String,
-    /// In either kernel.
-    pub at: [PlaceReport; 2],
+    /// In either kernel, where it has such a place.
+    pub at: [Option<PlaceReport>; 2],
     pub text: String,
 }
 
@@ -203,7 +203,7 @@ impl OutputReport {
     fn new(unlike: &Unlike) -> Self {
         Self {
             output: unlike.output.clone(),
-            at: [PlaceReport::new(&unlike.at[0]), PlaceReport::new(&unlike.at[1])],
+            at: [0, 1].map(|side: usize| unlike.at[side].as_ref().map(PlaceReport::new)),
             text: unlike.text.clone(),
         }
     }

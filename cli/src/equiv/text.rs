@@ -88,7 +88,7 @@ fn class(number: usize, class: &ClassReport, most: usize, out: &mut dyn Write) -
 fn difference(pair: &Difference, out: &mut dyn Write) -> io::Result<()> {
     let ([a, b], [first, other]) = (pair.classes.map(|number| number + 1), &pair.files);
     writeln!(out, "classes {a} and {b}:")?;
-    writeln!(out, "  A: {first}\n  B: {other}")?;
+    writeln!(out, "  first: {first}\n  second: {other}")?;
     match (pair.verdict, &pair.reason) {
         ("same", _) => {
             writeln!(out, "  the same, compared in full, though their signatures differ")?;
@@ -98,7 +98,11 @@ fn difference(pair: &Difference, out: &mut dyn Write) -> io::Result<()> {
     }
     for output in &pair.outputs {
         writeln!(out, "  {}: {}", output.output, output.text)?;
-        writeln!(out, "    A at {}\n    B at {}", output.at[0], output.at[1])?;
+        for (which, at) in ["first", "second"].into_iter().zip(&output.at) {
+            if let Some(at) = at {
+                writeln!(out, "    {which} at {at}")?;
+            }
+        }
     }
     Ok(())
 }
