@@ -171,6 +171,28 @@ def test_the_classes_are_printed(checker, shown, capsys):
     assert checker.requests[0]["explain"] == 3
 
 
+def test_places_are_told_with_what_differs(checker, shown, capsys):
+    checker.label = warps_of
+    source = {"file": "/home/user/sum.py", "line": 14, "column": 3}
+    at = [{"line": 88, "source": source}, {"line": 91, "source": source}]
+    outputs = [{"output": "out", "at": at, "text": "A adds, B does not"}, {"text": "so too"}]
+
+    def edit(answer):
+        answer["differences"] = [
+            {"classes": [0, 1], "verdict": "different", "outputs": outputs},
+            {"classes": [0, 2], "verdict": "unknown", "reason": "a loop is not followed"},
+            {"classes": [1, 2], "verdict": "different", "outputs": [{"text": "elsewhere"}]},
+        ]
+
+    checker.edit = edit
+    run(tuned(FOUR))
+    said = capsys.readouterr().out
+    assert "class 2, dropped: not proved the same: A adds, B does not (sum.py:14); 1 more\n" in said
+    assert "class 3, dropped: not proved the same: a loop is not followed\n" in said
+    assert "class 4, dropped: not proved the same: other bits\n" in said
+    assert "elsewhere" not in said
+
+
 def test_nothing_is_printed_or_explained_unasked(checker, capsys):
     checker.label = lambda kernel: warps_of(kernel) in "14"
     run(tuned(FOUR))

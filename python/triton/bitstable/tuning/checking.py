@@ -108,9 +108,13 @@ def _class(told: dict[str, Any]) -> Class:
 
 
 def _difference(told: dict[str, Any]) -> str | None:
-    texts = [output["text"] for output in told.get("outputs") or ()]
-    more = f"; {len(texts) - 1} more" if len(texts) > 1 else ""
-    return texts[0] + more if texts else told.get("reason")
+    outputs = told.get("outputs")
+    if not outputs:
+        return told.get("reason")
+    places = [place(each) for each in outputs[0].get("at") or () if each is not None]
+    where = f" ({', '.join(dict.fromkeys(places))})" if places else ""
+    more = f"; {len(outputs) - 1} more" if len(outputs) > 1 else ""
+    return f"{outputs[0]['text']}{where}{more}"
 
 
 def place(told: dict[str, Any]) -> str:
