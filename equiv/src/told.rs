@@ -10,7 +10,7 @@ use crate::{Difference, Obstacle, Place};
 /// A [`Place`], with the path of its source.
 #[derive(Clone, PartialEq, Eq, PartialOrd, Ord, Debug)]
 pub struct Told {
-    /// Of the PTX.
+    /// Of the PTX; 0 where it is about no line.
     pub line: u32,
     pub source: Option<Source>,
 }
@@ -36,16 +36,16 @@ impl Told {
 
 impl std::fmt::Display for Told {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{source} (PTX line {})", self.line),
-            None => write!(f, "PTX line {}", self.line),
+        match (&self.source, self.line) {
+            (Some(source), line) => write!(f, "{source} (PTX line {line})"),
+            (None, 0) => write!(f, "the whole kernel"),
+            (None, line) => write!(f, "PTX line {line}"),
         }
     }
 }
 
 /// An [`Obstacle`], told.
-#[derive(Clone, PartialEq, Eq, Debug, thiserror::Error)]
-#[error("{at}: {what}")]
+#[derive(Clone, PartialEq, Eq, Debug)]
 pub struct Stuck {
     pub what: String,
     pub at: Told,
@@ -54,6 +54,12 @@ pub struct Stuck {
 impl Stuck {
     pub(crate) fn new(obstacle: Obstacle, module: &Module, body: Option<&Body>) -> Self {
         Self { at: Told::new(&obstacle.place, module, body), what: obstacle.what }
+    }
+}
+
+impl std::fmt::Display for Stuck {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "{}, {}", self.what, self.at)
     }
 }
 

@@ -1,8 +1,11 @@
 //! Where kernels of different classes differ.
+//!
+//! # Not here
+//! Why a kernel could not be followed: its class says it, and a comparison could say no more.
 
 use std::sync::Arc;
 
-use bitstable_equiv::partition::{Comparison, Fault, Partition, Watch, Work, compare};
+use bitstable_equiv::partition::{Class, Comparison, Fault, Partition, Watch, Work, compare};
 use rayon::prelude::*;
 
 use super::given::Kernels;
@@ -15,7 +18,7 @@ pub struct Explained {
     pub comparison: Result<Comparison, Arc<Fault>>,
 }
 
-/// Compares the first class of each group with its others, `most` pairs in all.
+/// Compares the first class of each group that was followed with the others, `most` pairs in all.
 pub fn explain(
     kernels: &Kernels,
     partition: &Partition,
@@ -24,7 +27,8 @@ pub fn explain(
 ) -> Vec<Explained> {
     let mut firsts: Vec<Option<usize>> = vec![None; kernels.groups.len()];
     let mut pairs = Vec::new();
-    for (number, class) in partition.classes.iter().enumerate() {
+    let followed = |(_, class): &(usize, &Class)| class.obstacle.is_none();
+    for (number, class) in partition.classes.iter().enumerate().filter(followed) {
         match firsts[class.group as usize] {
             Some(first) => pairs.push([first, number]),
             None => firsts[class.group as usize] = Some(number),

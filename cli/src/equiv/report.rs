@@ -211,9 +211,6 @@ impl OutputReport {
 
 impl std::fmt::Display for PlaceReport {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        match &self.source {
-            Some(source) => write!(f, "{source} (PTX line {})", self.line),
-            None => write!(f, "PTX line {}", self.line),
-        }
+        Told { line: self.line, source: self.source.clone() }.fmt(f)
     }
 }

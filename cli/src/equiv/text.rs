@@ -71,7 +71,7 @@ fn class(number: usize, class: &ClassReport, most: usize, out: &mut dyn Write) -
     }
     if let Some(obstacle) = &class.obstacle {
         writeln!(out, "  not followed, and so the same as its own text alone:")?;
-        writeln!(out, "    {}: {}", obstacle.at, obstacle.what)?;
+        writeln!(out, "    {}, {}", obstacle.what, obstacle.at)?;
     }
     if class.kernels.len() > 1 && !class.contractions.is_empty() {
         let places = class.contractions.iter().take(PLACES).map(ToString::to_string);
