@@ -256,6 +256,28 @@ fn launches_have_facts_of_their_own() {
     assert_eq!(report["classes"][0]["kernels"], json!([1]));
 }
 
+#[test]
+fn what_ptxas_may_fuse_is_a_note_of_a_class_of_several() {
+    let folder = tempfile::tempdir().expect("a folder");
+    let fusible = "mul.f32 %r13, %r10, %r10;\n\tadd.f32 %r12, %r13, %r11";
+    let sum = "add.rn.f32 %r12, %r10, %r11";
+    let a = copy(folder.path(), "a.ptx", "row_sum.ptx", sum, fusible);
+    let b = copy(folder.path(), "b.ptx", "row_sum.ptx", sum, &format!("// b\n\t{fusible}"));
+    let report = json(0, &format!("equiv {a} {b} --json"));
+    let source = json!({"file": "/home/user/kernels/row_sum.py", "line": 13, "column": 8});
+    assert_eq!(report["classes"][0]["contractions"], json!([{"line": 49, "source": source}]));
+    let note = "note: ptxas may fuse a product with the sum that takes it, \
+                at /home/user/kernels/row_sum.py:13 (PTX line 49)";
+    assert!(answer(0, &format!("equiv {a} {b}")).contains(note));
+    assert!(
+        !answer(0, &format!("equiv {a}")).contains("note"),
+        "alone, there is nothing to differ"
+    );
+    let rounded = fusible.replace("mul.f32", "mul.rn.f32").replace("add.f32", "add.rn.f32");
+    let c = copy(folder.path(), "c.ptx", "row_sum.ptx", sum, &rounded);
+    assert_eq!(json(0, &format!("equiv {c} --json"))["classes"][0]["contractions"], json!([]));
+}
+
 /// What is not understood is the same as its own text, and as no other.
 #[test]
 fn what_is_not_followed_is_its_own_text() {
