@@ -34,11 +34,12 @@ from typing import Any
 
 import triton
 from triton.bitstable.bits.command import Progress
+from triton.bitstable.errors import NativeLibraryError
 from triton.runtime.jit import JITFunction
 
 from corpus.cases import Case, Configuration
 from corpus.compiling import Compiler
-from corpus.running import Bench, Label, scalars
+from corpus.running import SCHEME, Bench, Label, scalars
 
 # A failed assertion of LLVM's, or MLIR's word for a pass that failed.
 _REASON = re.compile(
@@ -127,7 +128,12 @@ class Builder:
         folder = self.plan.out
         for name in ("manifest", "ptx"):
             (folder / name).mkdir(parents=True, exist_ok=True)
-        told = {"seed": self.plan.seed, "draws": self.plan.draws, "triton": triton.__version__}
+        told = {
+            "seed": self.plan.seed,
+            "draws": self.plan.draws,
+            "triton": triton.__version__,
+            "scheme": SCHEME,
+        }
         path = folder / "corpus.json"
         if not path.exists():
             path.write_text(json.dumps(told) + "\n")
@@ -204,6 +210,8 @@ class _Worker:
                 return None
             configuration = self.left.pop(0)
             return {**_head(self.case, configuration), "label": None, "errors": [self._reason()]}
+        if isinstance(line, CorpusError):
+            raise line
         self.left.pop(0)
         return line
 
@@ -220,7 +228,11 @@ def _work(
     os.dup2(printed, 2)
     compiler, bench = Compiler(case), Bench(case, plan.draws, plan.seed)
     for configuration in configurations:
-        pipe.send(_one(plan, case, configuration, compiler, bench))
+        try:
+            pipe.send(_one(plan, case, configuration, compiler, bench))
+        except (ImportError, NativeLibraryError) as error:  # installed anew under our feet
+            pipe.send(CorpusError(f"nothing can be built: {error}"))
+            break
     pipe.close()
 
 
@@ -235,6 +247,8 @@ def _one(
     began = time.perf_counter()
     try:
         compiled = compiler.compile(configuration)
+    except (ImportError, NativeLibraryError):
+        raise
     except Exception as error:  # whatever a compiler raises
         while error.__cause__ is not None:
             error = error.__cause__

@@ -88,7 +88,7 @@ REDUCTIONS = [
     _rows(rows.sum_rows, n=1024, tiles=(1, 4)),
     _rows(rows.sum_rows, n=32, tiles=TILED),
     *(_rows(rows.sum_rows, dtype) for dtype in ("f64", "f16", "bf16")),
-    *(_rows(rows.sum_rows_wider, dtype) for dtype in ("f16", "bf16")),
+    *(_rows(rows.sum_rows_wider, dtype, out="f32") for dtype in ("f16", "bf16")),
     _rows(rows.sum_rows_wider, "e5m2", targets=(90,), out="f32"),
     _rows(rows.sum_rows_wider, "e4m3", targets=(90, 100), out="f32"),
     _rows(rows.product_rows, fill="=0.75..1.25"),
