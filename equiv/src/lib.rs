@@ -8,6 +8,7 @@ mod graph;
 mod label;
 mod launch;
 mod linear;
+mod live;
 mod outputs;
 mod print;
 pub mod partition;

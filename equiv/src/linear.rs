@@ -224,6 +224,13 @@ impl Linear {
         Each::from_fn(threads, |thread| self.base(algebra, thread))
     }
 
+    /// Equal in every thread.
+    pub fn same_as(&self, other: &Self) -> bool {
+        self.combine(other, -1).is_some_and(|difference| {
+            difference.terms.is_empty() && difference.constant.all(|value| value == 0)
+        })
+    }
+
     /// One form for all threads.
     pub fn is_uniform(&self) -> bool {
         self.constant.uniform().is_some()

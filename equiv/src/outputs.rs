@@ -52,11 +52,47 @@ pub struct Outputs {
     /// Of CTAs that were walked before this one.
     pub all: FxHashMap<Address, Written>,
     bases: FxHashSet<Body>,
+    /// Pointers that were stored through; `None`: one that is not known.
+    pointers: FxHashSet<Option<Body>>,
+    updates: Body,
+    count: u64,
+}
+
+/// Outputs as they were.
+#[derive(Clone, Debug)]
+pub struct Snapshot {
+    here: FxHashMap<Address, Written>,
     updates: Body,
     count: u64,
 }
 
 impl Outputs {
+    pub fn snapshot(&self) -> Snapshot {
+        Snapshot { here: self.here.clone(), updates: self.updates, count: self.count }
+    }
+
+    pub fn restore(&mut self, snapshot: Snapshot) {
+        (self.here, self.updates, self.count) = (snapshot.here, snapshot.updates, snapshot.count);
+    }
+
+    /// A store through a pointer.
+    pub fn through(&mut self, pointer: Option<Body>) {
+        self.pointers.insert(pointer);
+    }
+
+    /// Whether a load through a pointer may meet a store.
+    pub fn may_alias(&self, pointer: Option<Body>) -> bool {
+        !self.here.is_empty() && match pointer {
+            None => true,
+            Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
+        }
+    }
+
+    /// Whether all stores had addresses of one linear part, this one.
+    pub fn only_base(&self, base: Body) -> bool {
+        self.bases.len() == 1 && self.bases.contains(&base)
+    }
+
     pub fn is_empty(&self) -> bool {
         self.here.is_empty()
     }

@@ -181,8 +181,9 @@ fn pairs<'a>(first: &'a Walked, second: &'a Walked) -> Vec<(Address, [Option<&'a
 fn parting(graph: &Graph, mut a: Body, mut b: Body) -> (Body, Body) {
     loop {
         let (Some(x), Some(y)) = (graph.get(a), graph.get(b)) else { return (a, b) };
-        let (x_args, y_args) = (operands(x), operands(y));
-        if !alike(x, y) || x_args.len() != y_args.len() {
+        let (x_args, y_args) = (operands(graph, x), operands(graph, y));
+        let multisets = matches!((x, y), (Node::Join { .. }, Node::Join { .. }));
+        if !alike(x, y) || x_args.len() != y_args.len() && !multisets {
             return (a, b);
         }
         // Operands that commute may stand in another order: what both have is taken away.
@@ -199,7 +200,7 @@ fn parting(graph: &Graph, mut a: Body, mut b: Body) -> (Body, Body) {
         let (Some(one), Some(other)) = (left.first(), right.first()) else { return (a, b) };
         // Where both operands of a tree differ, its lower levels may: one side is followed as far
         // as it leads to an operation that is not alike.
-        if left.len() > 2 {
+        if left.len() > 2 || multisets && (left.len(), right.len()) != (1, 1) {
             return (a, b);
         }
         (a, b) = (*one, *other);
@@ -219,10 +220,10 @@ fn alike(a: &Node, b: &Node) -> bool {
     }
 }
 
-pub(crate) fn operands(node: &Node) -> Vec<Body> {
+fn operands(graph: &Graph, node: &Node) -> Vec<Body> {
     match node {
         Node::Apply { args, .. } => args.to_vec(),
-        Node::Join { parts, .. } => parts.to_vec(),
+        Node::Join { label, parts } => graph.members(*label, parts),
         Node::Member { of, .. } | Node::Flipped(of) | Node::Slice(of, ..) => vec![*of],
         Node::Select { predicate, arms } => vec![*predicate, arms[0], arms[1]],
         Node::Pack { parts, .. } => parts.to_vec(),

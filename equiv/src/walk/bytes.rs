@@ -30,6 +30,10 @@ impl Walk<'_> {
             (Op::IntBinary { op: IntBinary::And, ty, .. }, [a, mask]) => {
                 masked(a, *ty, number(mask)?)
             }
+            (
+                Op::IntBinary { op: IntBinary::Or | IntBinary::Xor | IntBinary::Add, ty, .. },
+                [a, b],
+            ) => united(a, b, *ty),
             (Op::Bfe { ty }, [a, start, length]) if ty.class() != Class::Signed => {
                 let total = (ty.bits() / 8) as u8;
                 let (start, length) = (whole(number(start)?)?, whole(number(length)?)?);
@@ -77,6 +81,26 @@ fn placed(value: &Value, total: u8, start: u8, length: u8, to: u8) -> Option<Val
         each[usize::from(to / unit) + at] = part;
     }
     Some(parts(each, unit))
+}
+
+/// Bytes of either, where the other's are zero.
+fn united(a: &Value, b: &Value, ty: Scalar) -> Option<Value> {
+    let total = (ty.bits() / 8) as u8;
+    let size = |value: &Value| if let Value::Parts(_, size) = value { *size } else { total };
+    let unit = size(a).min(size(b));
+    if ty.lanes() != 1 || unit == total || !is_data(a) && !is_data(b) {
+        return None;
+    }
+    let zero = |value: &Value| matches!(value, Value::Bits(bits) if bits.all(|bits| bits == 0));
+    let (a, b) = (a.split(total, unit), b.split(total, unit));
+    let each: Option<Vec<Value>> = a
+        .into_iter()
+        .zip(b)
+        .map(|(a, b)| if zero(&a) { Some(b) } else { zero(&b).then_some(a) })
+        .collect();
+    let each = each?;
+    let unknown = each.iter().any(|value| matches!(value, Value::Undefined));
+    (!unknown).then(|| parts(each, unit))
 }
 
 fn gcd(a: u8, b: u8) -> u8 {

@@ -8,7 +8,7 @@
 use bitstable_ptx::ir::{Instruction, Op};
 
 use super::{Stop, Truth, Walk};
-use crate::value::Value;
+use crate::{each::Each, term::Atom, value::Value};
 
 impl<'m> Walk<'m> {
     /// Walks from a block up to another, which is not walked.
@@ -24,6 +24,9 @@ impl<'m> Walk<'m> {
             }
             self.straight(here.start, last)?;
             self.pc = last;
+            if self.latch == Some(block) {
+                return Ok(());
+            }
             self.spend()?;
             if matches!(instruction.op, Op::Trap) {
                 return self.stop("a trap");
@@ -60,12 +63,24 @@ impl<'m> Walk<'m> {
         if !self.truths(Some(&goes)).all(|truth| !undefined(truth)) {
             return self.stop("a branch on a value that was never written");
         }
-        let join = self.flow.joins[block];
-        self.depth += 1;
-        if self.depth > super::DEEPEST {
-            return self.stop("a loop whose number of iterations is not known");
+        match self.alike(&goes) {
+            Some(Truth::If(atom)) => self.open_branch(&goes, atom, (block, taken, onward)),
+            Some(Truth::Yes | Truth::No) | None => {
+                self.parted(&goes, [yes, no], (block, taken, onward))
+            }
         }
-        let before = self.registers.clone();
+    }
+
+    /// Threads part: each way with those that take it.
+    fn parted(
+        &mut self,
+        goes: &Value,
+        [yes, no]: [Value; 2],
+        (block, taken, onward): (usize, usize, usize),
+    ) -> Result<usize, Stop> {
+        let join = self.flow.joins[block];
+        self.deeper()?;
+        let (before, here) = (self.registers.clone(), self.path.clone());
         self.path = Some(yes);
         self.region(taken, join)?;
         let after = std::mem::replace(&mut self.registers, before);
@@ -73,13 +88,87 @@ impl<'m> Walk<'m> {
         self.region(onward, join)?;
         self.path = here;
         self.depth -= 1;
-        self.merge(&goes, after);
+        self.merge(goes, after);
         Ok(join)
     }
 
-    fn guard(&mut self, instruction: &Instruction) -> Value {
+    /// All threads go one way, and which is not known: each way as if it were taken.
+    fn open_branch(
+        &mut self,
+        goes: &Value,
+        atom: Atom,
+        (block, taken, onward): (usize, usize, usize),
+    ) -> Result<usize, Stop> {
+        self.deeper()?;
+        let (before, outer) = (self.registers.clone(), self.when);
+        let mark = self.shared.fork();
+        let (back, on) = (taken <= block, onward <= block);
+        let join = if back || on {
+            let (header, exit) = if back { (taken, onward) } else { (onward, taken) };
+            let again = if back { atom } else { atom.flipped() };
+            self.when = Some(self.under_too(outer, again));
+            self.recurrence(block, header)?;
+            let after = std::mem::replace(&mut self.registers, before);
+            let goes = Value::Atoms(Each::All(again), 0);
+            self.merge(&goes, after);
+            exit
+        } else {
+            let join = self.flow.joins[block];
+            self.when = Some(self.under_too(outer, atom));
+            self.region(taken, join)?;
+            let after = std::mem::replace(&mut self.registers, before);
+            self.shared.rewind(&mark);
+            self.when = Some(self.under_too(outer, atom.flipped()));
+            self.region(onward, join)?;
+            self.merge(goes, after);
+            join
+        };
+        if self.copies.in_flight() {
+            return self.stop("copies in flight behind a branch that is not known");
+        }
+        self.shared.joined(&mark);
+        self.when = outer;
+        self.depth -= 1;
+        Ok(join)
+    }
+
+    fn deeper(&mut self) -> Result<(), Stop> {
+        self.depth += 1;
+        if self.depth > super::DEEPEST {
+            return self.stop("branches within branches, deeper than is followed");
+        }
+        Ok(())
+    }
+
+    /// The truth of a predicate for all threads that are here, where it is one.
+    pub(super) fn alike(&self, goes: &Value) -> Option<Truth> {
+        let (here, truths) = (self.truths(self.path.as_ref()), self.truths(Some(goes)));
+        let mut found = None;
+        for thread in 0..self.threads {
+            match here.at(thread) {
+                Truth::No => continue,
+                Truth::If(_) => return None,
+                Truth::Yes => {}
+            }
+            let truth = truths.at(thread);
+            if found.is_some_and(|found| found != truth) {
+                return None;
+            }
+            found = Some(truth);
+        }
+        found
+    }
+
+    fn under_too(&mut self, outer: Option<Atom>, atom: Atom) -> Atom {
+        match outer {
+            None => atom,
+            Some(outer) => self.conjoined(outer, atom),
+        }
+    }
+
+    pub(super) fn guard(&mut self, instruction: &Instruction) -> Value {
         let Some(guard) = instruction.guard else {
-            return Value::Bits(crate::each::Each::All(1));
+            return Value::Bits(Each::All(1));
         };
         let value = self.registers[guard.register.index()].clone();
         if guard.negated { self.negated(&value) } else { value }
@@ -122,7 +211,6 @@ pub(super) fn register_bytes(bits: u32) -> u8 {
 
 /// Equal without looking: nobody wrote it on either way.
 fn same(a: &Value, b: &Value) -> bool {
-    use crate::each::Each;
     use std::rc::Rc;
     match (a, b) {
         (Value::Undefined, Value::Undefined) => true,

@@ -50,6 +50,7 @@ impl<'m> Walk<'m> {
             }
             Space::Global | Space::Generic | Space::Const => {
                 let under = self.under(instruction);
+                self.unwritten(&address)?;
                 let addresses = self.global_address(&address)?;
                 for (number, target) in targets.iter().enumerate() {
                     let start = number as i64 * i64::from(bytes);
@@ -99,7 +100,11 @@ impl<'m> Walk<'m> {
             let mask = if width >= 64 { u64::MAX } else { (1 << width) - 1 };
             return Ok(Value::Bits(Each::All(bits & mask)));
         }
-        Ok(self.symbol(&format!("parameter {number} + {at}")))
+        let value = self.symbol(&format!("parameter {number} + {at}"));
+        if let (Value::Linear(form), 64) = (&value, ty.bits()) {
+            self.pointers.extend(form.terms().iter().map(|(names, _)| names[0]));
+        }
+        Ok(value)
     }
 
     /// The value of `[base + offset]`.
@@ -155,6 +160,48 @@ impl<'m> Walk<'m> {
         }
     }
 
+    /// The pointer in an address, where it is a parameter.
+    pub(super) fn pointer(&self, address: &Value) -> Option<Body> {
+        let Value::Linear(form) = address else { return None };
+        let one = form.terms().iter().find(|(names, _)| {
+            names.len() == 1 && self.pointers.contains(&names[0])
+        });
+        one.map(|(names, _)| names[0])
+    }
+
+    /// Loads through a pointer that was stored through need addresses that can be compared.
+    pub(super) fn unwritten(&mut self, address: &Value) -> Result<(), Stop> {
+        let pointer = self.pointer(address);
+        if !self.outputs.may_alias(pointer) {
+            return Ok(());
+        }
+        let comparable = match address {
+            Value::Linear(form) => {
+                form.terms().iter().all(|(_, c)| c.uniform().is_some())
+                    && self.outputs.only_base(form.base(&mut self.world.algebra, 0))
+            }
+            Value::Undefined | Value::Bits(_) | Value::Atoms(..) | Value::Parts(..) => false,
+        };
+        if comparable {
+            return Ok(());
+        }
+        self.stop("a load from memory that the kernel may have written")
+    }
+
+    /// In a loop that is walked for all iterations, each has to store to a place of its own.
+    fn every_iteration(&self, address: &Value) -> Result<(), Stop> {
+        let apart = |iteration: &Body| match address {
+            Value::Linear(form) => {
+                form.terms().iter().any(|(names, _)| names.contains(iteration))
+            }
+            Value::Undefined | Value::Bits(_) | Value::Atoms(..) | Value::Parts(..) => false,
+        };
+        if self.iterations.iter().all(apart) {
+            return Ok(());
+        }
+        self.stop("a store to one address by many iterations")
+    }
+
     /// Memory that was there before the kernel, or that the thread wrote itself.
     pub(super) fn leaf(
         &mut self,
@@ -199,6 +246,9 @@ impl<'m> Walk<'m> {
         match space {
             Space::Shared => self.shared_store(&address, &values, bytes, under.as_ref()),
             Space::Global | Space::Generic => {
+                let pointer = self.pointer(&address);
+                self.outputs.through(pointer);
+                self.every_iteration(&address)?;
                 let addresses = self.global_address(&address)?;
                 for (number, value) in values.iter().enumerate() {
                     let start = number as i64 * i64::from(bytes);
@@ -258,11 +308,7 @@ impl<'m> Walk<'m> {
         let bodies = value.bodies(&mut self.world.algebra, bytes, threads);
         let place = self.place();
         for thread in 0..threads {
-            let when = match truths.at(thread) {
-                Truth::No => continue,
-                Truth::Yes => self.truth[1],
-                Truth::If(atom) => atom,
-            };
+            let Some(when) = self.condition(truths.at(thread)) else { continue };
             let (value, Address { base, offset }) = (bodies.at(thread), addresses.at(thread));
             if value == Atom::UNDEFINED.body || when.is_undefined() {
                 return self.stop("a store of a value that was never written");
@@ -276,6 +322,18 @@ impl<'m> Walk<'m> {
             }
         }
         Ok(())
+    }
+
+    /// The whole condition of something a thread does; `None`: it does not.
+    fn condition(&mut self, truth: Truth) -> Option<Atom> {
+        let own = match truth {
+            Truth::No => return None,
+            Truth::Yes => self.truth[1],
+            Truth::If(atom) => atom,
+        };
+        let Some(when) = self.when else { return Some(own) };
+        let both = self.conjoined(when, own);
+        (both != self.truth[0]).then_some(both)
     }
 
     /// Integer updates whose order is nobody's, and whose result nobody reads.
@@ -296,6 +354,9 @@ impl<'m> Walk<'m> {
         }
         let Some(&at) = decoded.addresses.first() else { return self.stop("no address") };
         let address = self.address(&instruction.operands[at])?;
+        let pointer = self.pointer(&address);
+        self.outputs.through(pointer);
+        self.every_iteration(&address)?;
         let addresses = self.global_address(&address)?;
         let value = self.source(instruction, 0)?;
         let under = self.under(instruction);
@@ -303,11 +364,7 @@ impl<'m> Walk<'m> {
         let bodies = value.bodies(&mut self.world.algebra, register_bytes(ty.bits()), threads);
         let name = Mixer::new(seed::LABEL).bytes(format!("{op} {ty}").as_bytes()).finish();
         for thread in 0..threads {
-            let when = match truths.at(thread) {
-                Truth::No => continue,
-                Truth::Yes => self.truth[1],
-                Truth::If(atom) => atom,
-            };
+            let Some(when) = self.condition(truths.at(thread)) else { continue };
             let value = bodies.at(thread);
             if value == Atom::UNDEFINED.body || when.is_undefined() {
                 return self.stop("an atomic on a value that was never written");

@@ -24,13 +24,14 @@ mod integer;
 mod matrix;
 mod operands;
 mod predicate;
+mod recurrence;
 mod shared;
 mod warp;
 
 use std::rc::Rc;
 
 use bitstable_ptx::ir::{Body, Function, Instruction, Module, Op};
-use rustc_hash::FxHashMap;
+use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     each::Each,
@@ -39,7 +40,7 @@ use crate::{
     launch::Launch,
     outputs::Outputs,
     signature::{Obstacle, Place},
-    term::{Algebra, Atom},
+    term::{Algebra, Atom, Body as Name},
     value::Value,
 };
 use decode::Decoded;
@@ -72,8 +73,16 @@ pub(crate) struct Walk<'m> {
     /// The CTA's number where the grid is known.
     cta: Option<[u32; 3]>,
     registers: Vec<Value>,
-    /// Which threads are here, and under which condition; `None`: all of them.
+    /// Which threads are here; `None`: all of them.
     path: Option<Value>,
+    /// The condition under which the CTA is here at all, where it is not known.
+    when: Option<Atom>,
+    /// The iterations, of loops around, that are walked for all.
+    iterations: Vec<Name>,
+    /// The block whose branch ends an iteration that is walked for all.
+    latch: Option<usize>,
+    /// Parameters that may be pointers.
+    pointers: FxHashSet<Name>,
     truth: [Atom; 2],
     decoded: Vec<Option<Rc<Decoded>>>,
     variables: FxHashMap<&'m str, Variable>,
@@ -120,6 +129,10 @@ impl<'m> Walk<'m> {
             cta: None,
             registers: vec![Value::Undefined; body.registers.len()],
             path: None,
+            when: None,
+            iterations: Vec::new(),
+            latch: None,
+            pointers: FxHashSet::default(),
             truth,
             decoded: vec![None; body.instructions.len()],
             variables: variables(module, function, body),
@@ -138,6 +151,9 @@ impl<'m> Walk<'m> {
         self.cta = cta;
         self.registers.fill(Value::Undefined);
         self.path = None;
+        self.when = None;
+        self.iterations.clear();
+        self.latch = None;
         self.shared = Shared::new(self.threads);
         self.copies = Copies::default();
         let exit = self.flow.exit();

@@ -56,6 +56,18 @@ impl Walk<'_> {
         self.predicate(atoms)
     }
 
+    /// Whether both hold, of conditions on the whole CTA.
+    pub(super) fn conjoined(&mut self, a: Atom, b: Atom) -> Atom {
+        let (a, b) = (Value::Atoms(Each::All(a), 0), Value::Atoms(Each::All(b), 0));
+        let both = self.both(&a, &b);
+        let [no, yes] = self.truth;
+        match self.truths(Some(&both)).at(0) {
+            Truth::No => no,
+            Truth::Yes => yes,
+            Truth::If(atom) => atom,
+        }
+    }
+
     fn conjunction(&mut self) -> LabelId {
         let op = bitstable_ptx::ir::Op::IntBinary {
             op: bitstable_ptx::ir::IntBinary::And,

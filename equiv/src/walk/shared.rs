@@ -33,6 +33,14 @@ enum Party {
 }
 
 impl Party {
+    fn warp(self) -> Option<u32> {
+        match self {
+            Party::Thread(thread) => Some(thread / 32),
+            Party::Warp(warp) => Some(warp),
+            Party::Nobody | Party::Several => None,
+        }
+    }
+
     /// This party and a thread.
     fn and(self, thread: u32) -> Self {
         match self {
@@ -50,6 +58,8 @@ impl Party {
 pub(super) enum Cell {
     Bits(u64),
     Atom(Atom),
+    /// On its way from global memory: whoever reads it races with the copy.
+    Copied,
 }
 
 /// A store of one part by one thread.
@@ -68,6 +78,19 @@ struct Entry {
 struct Moment {
     cta: u32,
     warp: u32,
+}
+
+impl Moment {
+    fn at_most(self, cta: u32, warp: u32) -> Self {
+        Self { cta: self.cta.min(cta), warp: self.warp.min(warp) }
+    }
+}
+
+/// Shared memory before a branch.
+pub(super) struct Fork {
+    entries: usize,
+    cta: u32,
+    warps: Vec<u32>,
 }
 
 /// Which entry a byte belongs to, and which of its bytes it is.
@@ -89,6 +112,41 @@ impl Shared {
     pub fn new(threads: usize) -> Self {
         let entries = Vec::new();
         Self { pages: Vec::new(), entries, cta: 0, warps: vec![0; threads.div_ceil(32)] }
+    }
+
+    /// Stores so far.
+    pub fn entries(&self) -> usize {
+        self.entries.len()
+    }
+
+    /// What was stored since is not known: another iteration may have stored it.
+    pub fn forget(&mut self, since: usize) {
+        for entry in &mut self.entries[since..] {
+            entry.cell = Cell::Atom(Atom::UNDEFINED);
+        }
+    }
+
+    /// Before a branch that is not known.
+    pub fn fork(&self) -> Fork {
+        Fork { entries: self.entries.len(), cta: self.cta, warps: self.warps.clone() }
+    }
+
+    /// Before the second way: what the first stored is not there.
+    pub fn rewind(&mut self, fork: &Fork) {
+        self.joined(fork);
+    }
+
+    /// Behind the branch: what either way stored is not known, and nothing it did is ordered.
+    pub fn joined(&mut self, fork: &Fork) {
+        self.forget(fork.entries);
+        self.cta = fork.cta;
+        self.warps.clone_from(&fork.warps);
+        for entry in &mut self.entries {
+            let warp = entry.writer.warp().map_or(0, |warp| fork.warps[warp as usize]);
+            entry.written = entry.written.at_most(fork.cta, warp);
+            let warp = entry.reader.warp().map_or(0, |warp| fork.warps[warp as usize]);
+            entry.read = entry.read.at_most(fork.cta, warp);
+        }
     }
 
     pub fn epoch(&self) -> u32 {
@@ -146,6 +204,9 @@ impl Shared {
             let entry = self.entries[index];
             if !self.ordered(entry.writer, entry.written, thread) {
                 return Err("a load from shared memory races with a store");
+            }
+            if entry.cell == Cell::Copied {
+                return Err("a load from shared memory that a copy may still write");
             }
             let mut run = 1;
             while at + run < bytes && byte.at + run < entry.bytes {
@@ -225,6 +286,7 @@ fn part(cell: Cell, bytes: u8, at: u8, run: u8) -> Cell {
         return cell;
     }
     match cell {
+        Cell::Copied => cell,
         Cell::Bits(bits) => {
             let mask = if run >= 8 { u64::MAX } else { (1 << (8 * u32::from(run))) - 1 };
             Cell::Bits(bits >> (8 * u32::from(at)) & mask)
@@ -259,6 +321,11 @@ struct Copy {
 }
 
 impl Copies {
+    /// Whether any bytes are under way.
+    pub fn in_flight(&self) -> bool {
+        !self.open.is_empty() || self.groups.iter().any(|group| !group.is_empty())
+    }
+
     pub fn commit(&mut self) {
         self.groups.push_back(std::mem::take(&mut self.open));
     }
@@ -324,7 +391,7 @@ impl<'m> Walk<'m> {
                 .zip(rows)
                 .map(|(cell, row)| match (cell, row) {
                     (Some(Cell::Bits(bits)), _) => Some(*bits),
-                    (Some(Cell::Atom(_)) | None, _) => None,
+                    (Some(Cell::Atom(_) | Cell::Copied) | None, _) => None,
                 })
                 .collect();
             each.push(match numbers {
@@ -334,7 +401,7 @@ impl<'m> Walk<'m> {
                     let atoms = cells.iter().map(|cell| match cell {
                         Some(Cell::Bits(bits)) => algebra.constant(*bits, unit),
                         Some(Cell::Atom(atom)) => *atom,
-                        None => Atom::UNDEFINED,
+                        Some(Cell::Copied) | None => Atom::UNDEFINED,
                     });
                     Value::Atoms(Each::gathered(atoms.collect()), unit)
                 }
@@ -469,6 +536,7 @@ impl<'m> Walk<'m> {
         let source = if kept.all(|kept| kept == 0) {
             None
         } else {
+            self.unwritten(&from)?;
             Some(self.global_address(&from)?)
         };
         // Four bytes at a time: what is read may be narrower, and is then a part.
@@ -481,10 +549,18 @@ impl<'m> Walk<'m> {
             for thread in (0..self.threads).filter(|thread| here.at(*thread)) {
                 let filled = start >= kept.at(thread);
                 let cell = if filled { Cell::Bits(0) } else { Cell::Atom(atoms.at(thread)) };
-                let address = to.at(thread) + start;
-                self.copies.open.push(Copy { thread: thread as u32, address, cell, bytes: 4 });
+                self.send(thread as u32, to.at(thread) + start, cell)?;
             }
         }
+        Ok(())
+    }
+
+    /// Four bytes are under way.
+    fn send(&mut self, thread: u32, address: u64, cell: Cell) -> Result<(), Stop> {
+        if let Err(race) = self.shared.write(address, Cell::Copied, 4, thread) {
+            return self.stop(race);
+        }
+        self.copies.open.push(Copy { thread, address, cell, bytes: 4 });
         Ok(())
     }
 
@@ -498,6 +574,7 @@ impl<'m> Walk<'m> {
         let kept = self.source(instruction, 1)?;
         let under = self.under(instruction);
         let here = self.known(under.as_ref(), "a copy")?;
+        self.unwritten(from)?;
         let (to, from) = (self.shared_address(to)?, self.global_address(from)?);
         for start in (0..size).step_by(4) {
             let value = self.leaf(&from, start as i64, 4, under.as_ref())?;
@@ -505,9 +582,7 @@ impl<'m> Walk<'m> {
                 self.opaque("copied or zero", &[value, kept.clone()], &[4, 4], 4);
             let atoms = filled.atoms(&mut self.world.algebra, 4, self.threads);
             for thread in (0..self.threads).filter(|thread| here.at(*thread)) {
-                let cell = Cell::Atom(atoms.at(thread));
-                let address = to.at(thread) + start;
-                self.copies.open.push(Copy { thread: thread as u32, address, cell, bytes: 4 });
+                self.send(thread as u32, to.at(thread) + start, Cell::Atom(atoms.at(thread)))?;
             }
         }
         Ok(())
