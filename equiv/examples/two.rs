@@ -14,7 +14,7 @@ fn main() {
     };
     let (x, y) = (launch(3), launch(4));
     match same((&a, None, &x), (&b, None, &y)).unwrap() {
-        bitstable_equiv::Verdict::Different(all) => for d in all { println!("{} lines {} {}\n   {}", d.output, d.at[0].line, d.at[1].line, d.text); },
+        bitstable_equiv::Verdict::Different(all) => for d in all { println!("{} lines {} {}\n   {}", d.output, d.at[0].as_ref().map_or(0, |p| p.line), d.at[1].as_ref().map_or(0, |p| p.line), d.text); },
         other => println!("{other:?}"),
     }
 }

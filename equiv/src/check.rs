@@ -70,7 +70,7 @@ pub(crate) fn walk(
             Some(grid)
         }
     };
-    let (Some(body), text) = (&function.body, || text(module, function)) else {
+    let (Some(body), text) = (&function.body, || text(module, function, launch)) else {
         return Err(InputError::NoEntry);
     };
     let failed = |obstacle: Obstacle| Walked {
@@ -133,27 +133,32 @@ fn block(function: &Function, launch: &Launch) -> Result<[u32; 3], InputError> {
     Ok(block)
 }
 
-/// A name for a kernel's own text, positions left out.
-fn text(module: &Module, function: &Function) -> Digest {
+/// A name for a kernel's own text and launch, positions left out.
+fn text(module: &Module, function: &Function, launch: &Launch) -> Digest {
     let mut mixer = Mixer::new(seed::TEXT).word(u64::from(module.target.sm));
-    for variable in &module.variables {
-        mixer = mixer.bytes(format!("{variable:?}").as_bytes());
-    }
+    let mut note = |text: String| mixer = mixer.bytes(text.as_bytes());
+    note(format!("{launch:?} {:?}", module.target));
+    module.variables.iter().for_each(|variable| note(format!("{variable:?}")));
     for other in &module.functions {
         // The entry and whatever it may call.
         if other.entry && other.name != function.name {
             continue;
         }
-        mixer = mixer.bytes(if other.entry { b"entry" } else { other.name.as_bytes() });
-        if let Some(body) = &other.body {
-            for instruction in &body.instructions {
-                let printed = bitstable_ptx::syntax::print_instruction(body, instruction);
-                mixer = mixer.bytes(printed.as_bytes());
-            }
-            for label in &body.labels {
-                mixer = mixer.word(u64::from(label.at));
-            }
+        // An entry's name is nothing that it does, and its parameters are called by number.
+        note(if other.entry { "entry".to_owned() } else { other.name.clone() });
+        note(format!("{:?}", other.directives));
+        let sizes = other.params.iter().map(|p| (p.ty, p.vector, p.elements, p.align));
+        note(format!("{:?}", sizes.collect::<Vec<_>>()));
+        let Some(body) = &other.body else { continue };
+        note(format!("{:?}", body.variables));
+        note(format!("{:?}", body.registers.iter().map(|r| r.ty).collect::<Vec<_>>()));
+        for instruction in &body.instructions {
+            let printed = bitstable_ptx::syntax::print_instruction(body, instruction);
+            note(printed.replace(&format!("{}_param_", other.name), "param "));
         }
+        note(format!("{:?}", body.labels.iter().map(|label| label.at).collect::<Vec<_>>()));
+        let tables = body.jump_tables.iter().map(|table| &table.targets);
+        note(format!("{:?}", tables.collect::<Vec<_>>()));
     }
     Digest(mixer.finish().digest())
 }

@@ -45,6 +45,7 @@ pub enum Rounding {
 
 #[derive(Clone, Debug)]
 pub struct Label {
+    /// Of the first label of this name.
     pub id: LabelId,
     pub body: Body,
     pub kind: Kind,
@@ -93,17 +94,14 @@ impl Labels {
         }
         let id = LabelId(self.all.len() as u32);
         let body = Mixer::new(seed::LABEL).bytes(key.0.as_bytes()).finish();
-        let space = if kind == Kind::Ordered { 0 } else { self.space(body) };
-        let label = Label { id, body, kind, commutes, space, rounding };
+        // Labels of one name are one operation, however their rounding is written.
+        let first = self.all.iter().find(|(label, _)| label.body == body);
+        let named = first.map_or(id, |(label, _)| label.id);
+        let space = if kind == Kind::Ordered { 0 } else { named.0 as u16 + 1 };
+        let label = Label { id: named, body, kind, commutes, space, rounding };
         self.all.push((label, key.0.clone()));
         self.ids.insert(key, id);
         id
-    }
-
-    /// One number for all labels of one name.
-    fn space(&self, body: Body) -> u16 {
-        let known = self.all.iter().find(|(label, _)| label.body == body);
-        known.map_or(self.all.len() as u16 + 1, |(label, _)| label.space)
     }
 
     pub fn get(&self, id: LabelId) -> &Label {

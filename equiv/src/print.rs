@@ -56,7 +56,8 @@ impl Printer<'_> {
             }
             Node::Slice(of, offset, bytes) => {
                 self.write(out, *of, depth);
-                let _ = write!(out, ".bytes({offset}..{})", offset + i32::from(*bytes));
+                let start = offset & 0xffff;
+                let _ = write!(out, ".bytes({start}..{})", start + i32::from(*bytes));
             }
             Node::Flipped(of) => self.call(out, "-", &[*of], depth),
             Node::Apply { label, args } => self.call(out, self.labels.name(*label), args, depth),

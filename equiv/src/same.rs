@@ -42,7 +42,7 @@ pub struct Difference {
     /// The output's address, as the kernels' parameters have it.
     pub output: String,
     /// Where either kernel computes what the other does not.
-    pub at: [Place; 2],
+    pub at: [Option<Place>; 2],
     /// What either computes there.
     pub text: String,
 }
@@ -76,8 +76,14 @@ pub fn same(a: Kernel<'_>, b: Kernel<'_>) -> Result<Verdict, InputError> {
         return Ok(Verdict::Unknown(Obstacle { what: failure.to_string(), place }));
     }
     let found = differences(graph, &world, (&first, &second), [a, b]);
-    let updates = first.outputs.updates() == second.outputs.updates();
-    Ok(if found.is_empty() && updates { Verdict::Same } else { Verdict::Different(found) })
+    if found.is_empty() && first.outputs.updates() != second.outputs.updates() {
+        return Ok(Verdict::Different(vec![Difference {
+            output: "atomic updates".into(),
+            at: [None, None],
+            text: "they are not the same".into(),
+        }]));
+    }
+    Ok(if found.is_empty() { Verdict::Same } else { Verdict::Different(found) })
 }
 
 fn differences(
@@ -98,11 +104,11 @@ fn differences(
         }
         let (a, b) = match pair {
             [Some(a), Some(b)] => (a, b),
-            [Some(alone), None] | [None, Some(alone)] => {
+            [Some(_), None] | [None, Some(_)] => {
                 let which = if pair[0].is_some() { "first" } else { "second" };
                 let difference = Difference {
                     output: printer.address(address),
-                    at: [alone.place.clone(), alone.place.clone()],
+                    at: pair.map(|written| written.map(|written| written.place.clone())),
                     text: format!("only the {which} stores there"),
                 };
                 tell(&mut found, difference);
@@ -120,7 +126,7 @@ fn differences(
             let maker = graph.maker(body);
             let own = maker.filter(|maker| usize::from(maker.kernel) == kernel);
             let made = own.and_then(|maker| code[kernel]?.instructions.get(maker.pc as usize));
-            made.map_or_else(|| written.place.clone(), place)
+            Some(made.map_or_else(|| written.place.clone(), place))
         };
         let difference = Difference {
             output: printer.address(address),

@@ -115,7 +115,7 @@ pub enum View {
     Whole,
     /// Memory, read at the body's address plus the offset; not yet a value of a width.
     Load,
-    /// Bytes from the offset of a wider value.
+    /// Bytes of a wider value: from the low half of the offset, of as many as the high half says.
     Slice,
 }
 
@@ -124,8 +124,7 @@ pub enum View {
 pub struct Atom {
     pub body: Body,
     pub offset: i32,
-    /// The multiset operation that the body is a sum of; 0: none. Of a slice, the bytes of the
-    /// value it is part of.
+    /// The multiset operation that the body is a sum of; 0: none.
     pub space: u16,
     pub view: View,
     pub mark: Mark,
@@ -170,6 +169,17 @@ impl Atom {
 
     pub fn is_undefined(self) -> bool {
         self.body == Self::UNDEFINED.body
+    }
+
+    /// The bytes from `start` of a whole value of `total` bytes.
+    pub fn slice(self, total: u8, start: u8) -> Self {
+        let offset = i32::from(total) << 16 | i32::from(start);
+        Self { view: View::Slice, offset, ..self }
+    }
+
+    /// Whether it begins a value of `bytes` bytes.
+    pub fn is_slice_of(self, bytes: u8) -> bool {
+        self.view == View::Slice && self.offset == i32::from(bytes) << 16
     }
 
     /// The complement of a predicate, the negative of a float.

@@ -96,11 +96,9 @@ impl Value {
     /// A whole value, where the slice is all of one.
     fn unsliced(self) -> Self {
         let Value::Atoms(atoms, bytes) = &self else { return self };
-        let whole = |atom: Atom| {
-            atom.view == View::Slice && atom.offset == 0 && atom.space == u16::from(*bytes)
-        };
+        let whole = |atom: Atom| atom.is_slice_of(*bytes);
         if atoms.all(whole) {
-            return Value::Atoms(atoms.map(|a| Atom { view: View::Whole, space: 0, ..a }), *bytes);
+            return Value::Atoms(atoms.map(|a| Atom { view: View::Whole, offset: 0, ..a }), *bytes);
         }
         self
     }
@@ -149,12 +147,7 @@ impl Value {
                     View::Load | View::Slice => {
                         Atom { offset: atom.offset.wrapping_add(i32::from(start)), ..atom }
                     }
-                    View::Whole => Atom {
-                        view: View::Slice,
-                        offset: i32::from(start),
-                        space: u16::from(total),
-                        ..atom
-                    },
+                    View::Whole => atom.slice(total, start),
                 }),
                 bytes,
             ),

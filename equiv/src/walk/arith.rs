@@ -53,6 +53,9 @@ impl<'m> Walk<'m> {
             let first = self.typed(&two, result, &[a.clone(), b.clone()], &[bytes; 2], bytes)?;
             return self.typed(&two, result, &[first, c.clone()], &[bytes; 2], bytes);
         }
+        if let Op::FmaMixed { op: which, fused, from, mode } = op {
+            return self.mixed((*which, *fused, *from, *mode), result, sources, bytes);
+        }
         if let Some(other) = absorbed(op, sources) {
             return Ok(other);
         }
@@ -60,6 +63,32 @@ impl<'m> Walk<'m> {
             return Ok(value);
         }
         self.labelled(op, "", result, (sources, sizes), bytes)
+    }
+
+    /// Arithmetic on `f32` with narrow operands, which are exact there.
+    fn mixed(
+        &mut self,
+        (op, fused, from, mode): (FloatBinary, bool, Scalar, FloatMode),
+        result: Scalar,
+        sources: &[Value],
+        bytes: u8,
+    ) -> Result<Value, Stop> {
+        let widen = plain_cvt(Scalar::F32, from);
+        let narrow = (from.bits() / 8) as u8;
+        let count = if fused { 2 } else { 1 };
+        let mut wide: SmallVec<[Value; 4]> = SmallVec::new();
+        for (at, source) in sources.iter().enumerate() {
+            let source = source.clone();
+            wide.push(if at < count {
+                self.typed(&widen, Scalar::F32, &[source], &[narrow], bytes)?
+            } else {
+                source
+            });
+        }
+        let ty = Scalar::F32;
+        let op = if fused { Op::Fma { ty, mode } } else { Op::FloatBinary { op, ty, mode } };
+        let sizes: SmallVec<[u8; 4]> = wide.iter().map(|_| bytes).collect();
+        self.typed(&op, result, &wide, &sizes, bytes)
     }
 
     /// Products, differences and negatives, in one spelling of their signs.
@@ -221,6 +250,20 @@ impl<'m> Walk<'m> {
         let id = self.world.labels.named(name);
         let label = self.world.labels.get(id).clone();
         Value::Atoms(self.applied(&label, sources, sizes), bytes)
+    }
+}
+
+/// A conversion without modifiers.
+fn plain_cvt(to: Scalar, from: Scalar) -> Op {
+    Op::Cvt {
+        to,
+        from,
+        round: None,
+        int_round: None,
+        ftz: false,
+        sat: false,
+        relu: false,
+        satfinite: false,
     }
 }
 

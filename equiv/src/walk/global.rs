@@ -18,6 +18,12 @@ use crate::{
     value::{Value, parts},
 };
 
+/// `[base + offset]`: a number or a form with the offset in it, or a term and the offset.
+pub(super) struct Pointer {
+    pub value: Value,
+    offset: i64,
+}
+
 impl<'m> Walk<'m> {
     pub(super) fn load(&mut self, instruction: &'m Instruction) -> Result<(), Stop> {
         let Op::Ld { space, ordering, ty, .. } = instruction.op else {
@@ -108,51 +114,34 @@ impl<'m> Walk<'m> {
     }
 
     /// The value of `[base + offset]`.
-    pub(super) fn address(&mut self, operand: &Operand) -> Result<Value, Stop> {
+    pub(super) fn address(&mut self, operand: &Operand) -> Result<Pointer, Stop> {
         let Operand::Address { base, offset } = operand else {
             return self.stop("an address that is not followed");
         };
         let base = self.read(base, Scalar::B64)?;
         match &base {
-            Value::Bits(bits) => Ok(Value::Bits(bits.map(|b| b.wrapping_add(*offset as u64)))),
-            Value::Linear(_) => Ok(self.plus(&base, *offset)),
-            Value::Atoms(atoms, bytes) if *offset != 0 => {
-                let algebra = &mut self.world.algebra;
-                let whole = atoms.map(|atom| algebra.whole(atom, *bytes));
-                Ok(Value::Atoms(
-                    whole.map(|body| Atom {
-                        offset: *offset as i32,
-                        view: View::Slice,
-                        ..Atom::whole(body)
-                    }),
-                    *bytes,
-                ))
+            Value::Bits(bits) => {
+                let value = Value::Bits(bits.map(|b| b.wrapping_add(*offset as u64)));
+                Ok(Pointer { value, offset: 0 })
             }
-            Value::Atoms(..) => Ok(base),
+            Value::Linear(_) => Ok(Pointer { value: self.plus(&base, *offset), offset: 0 }),
+            Value::Atoms(..) => Ok(Pointer { value: base, offset: *offset }),
             Value::Undefined | Value::Parts(..) => self.stop("an address that is not followed"),
         }
     }
 
     /// Linear part and number of an address, each thread's.
-    pub(super) fn global_address(&mut self, address: &Value) -> Result<Each<Address>, Stop> {
+    pub(super) fn global_address(&mut self, address: &Pointer) -> Result<Each<Address>, Stop> {
         let threads = self.threads;
-        match address {
+        match &address.value {
             Value::Linear(form) => {
                 let bases = form.bases(&mut self.world.algebra, threads);
                 Ok(bases.zip(form.constant(), |base, offset| Address { base, offset }))
             }
             Value::Atoms(atoms, bytes) => {
                 let algebra = &mut self.world.algebra;
-                Ok(atoms.map(|atom| {
-                    // An offset was put beside a whole address (`address`).
-                    let offset = if atom.view == View::Slice { atom.offset } else { 0 };
-                    let base = if atom.view == View::Slice {
-                        atom.body
-                    } else {
-                        algebra.whole(atom, *bytes)
-                    };
-                    Address { base, offset: i64::from(offset) }
-                }))
+                let offset = address.offset;
+                Ok(atoms.map(|atom| Address { base: algebra.whole(atom, *bytes), offset }))
             }
             Value::Undefined | Value::Bits(_) | Value::Parts(..) => {
                 self.stop("an address without a pointer in it")
@@ -161,8 +150,8 @@ impl<'m> Walk<'m> {
     }
 
     /// The pointer in an address, where it is a parameter.
-    pub(super) fn pointer(&self, address: &Value) -> Option<Body> {
-        let Value::Linear(form) = address else { return None };
+    pub(super) fn pointer(&self, address: &Pointer) -> Option<Body> {
+        let Value::Linear(form) = &address.value else { return None };
         let one = form.terms().iter().find(|(names, _)| {
             names.len() == 1 && self.pointers.contains(&names[0])
         });
@@ -170,12 +159,12 @@ impl<'m> Walk<'m> {
     }
 
     /// Loads through a pointer that was stored through need addresses that can be compared.
-    pub(super) fn unwritten(&mut self, address: &Value) -> Result<(), Stop> {
+    pub(super) fn unwritten(&mut self, address: &Pointer) -> Result<(), Stop> {
         let pointer = self.pointer(address);
         if !self.outputs.may_alias(pointer) {
             return Ok(());
         }
-        let comparable = match address {
+        let comparable = match &address.value {
             Value::Linear(form) => {
                 form.terms().iter().all(|(_, c)| c.uniform().is_some())
                     && self.outputs.only_base(form.base(&mut self.world.algebra, 0))
@@ -189,8 +178,8 @@ impl<'m> Walk<'m> {
     }
 
     /// In a loop that is walked for all iterations, each has to store to a place of its own.
-    fn every_iteration(&self, address: &Value) -> Result<(), Stop> {
-        let apart = |iteration: &Body| match address {
+    fn every_iteration(&self, address: &Pointer) -> Result<(), Stop> {
+        let apart = |iteration: &Body| match &address.value {
             Value::Linear(form) => {
                 form.terms().iter().any(|(names, _)| names.contains(iteration))
             }

@@ -12,7 +12,7 @@
 
 use bitstable_ptx::ir::{Barrier, Instruction};
 
-use super::{Stop, Truth, Walk};
+use super::{Stop, Truth, Walk, global::Pointer};
 use crate::{
     each::Each,
     term::{Atom, Mark, View},
@@ -295,12 +295,7 @@ fn part(cell: Cell, bytes: u8, at: u8, run: u8) -> Cell {
             Cell::Atom(Atom::UNDEFINED)
         }
         Cell::Atom(atom) => Cell::Atom(match atom.view {
-            View::Whole => Atom {
-                view: View::Slice,
-                offset: i32::from(at),
-                space: u16::from(bytes),
-                ..atom
-            },
+            View::Whole => atom.slice(bytes, at),
             View::Load | View::Slice => Atom { offset: atom.offset + i32::from(at), ..atom },
         }),
     }
@@ -333,8 +328,8 @@ impl Copies {
 
 impl<'m> Walk<'m> {
     /// Numbers of an address in shared memory.
-    pub(super) fn shared_address(&self, address: &Value) -> Result<Each<u64>, Stop> {
-        let Value::Bits(numbers) = address else {
+    pub(super) fn shared_address(&self, address: &Pointer) -> Result<Each<u64>, Stop> {
+        let Value::Bits(numbers) = &address.value else {
             return self.stop("an address in shared memory that is no number");
         };
         if !numbers.all(|address| address < MOST_SHARED) {
@@ -345,7 +340,7 @@ impl<'m> Walk<'m> {
 
     pub(super) fn shared_load(
         &mut self,
-        address: &Value,
+        address: &Pointer,
         bytes: u8,
         count: usize,
         under: Option<&Value>,
@@ -412,7 +407,7 @@ impl<'m> Walk<'m> {
 
     pub(super) fn shared_store(
         &mut self,
-        address: &Value,
+        address: &Pointer,
         values: &[Value],
         bytes: u8,
         under: Option<&Value>,
@@ -568,7 +563,7 @@ impl<'m> Walk<'m> {
     fn zero_filled(
         &mut self,
         instruction: &'m Instruction,
-        (to, from): (&Value, &Value),
+        (to, from): (&Pointer, &Pointer),
         size: u64,
     ) -> Result<(), Stop> {
         let kept = self.source(instruction, 1)?;
