@@ -102,7 +102,7 @@ pub(crate) fn walk(
     Ok(Walked { signature, outputs: std::mem::take(&mut walk.outputs) })
 }
 
-fn find<'m>(module: &'m Module, entry: Option<&str>) -> Result<&'m Function, InputError> {
+pub(crate) fn find<'m>(module: &'m Module, entry: Option<&str>) -> Result<&'m Function, InputError> {
     let entries = || module.functions.iter().filter(|f| f.entry && f.body.is_some());
     if let Some(name) = entry {
         let found = entries().find(|function| function.name == name);
@@ -119,10 +119,10 @@ fn find<'m>(module: &'m Module, entry: Option<&str>) -> Result<&'m Function, Inp
     }
 }
 
-fn block(function: &Function, launch: &Launch) -> Result<[u32; 3], InputError> {
-    let told = function.directive("reqntid").map(|numbers| {
-        std::array::from_fn(|axis| numbers.get(axis).copied().unwrap_or(1))
-    });
+pub(crate) fn block(function: &Function, launch: &Launch) -> Result<[u32; 3], InputError> {
+    let told = function
+        .directive("reqntid")
+        .map(|numbers| std::array::from_fn(|axis| numbers.get(axis).copied().unwrap_or(1)));
     let Some(block) = launch.block.or(told) else {
         return Err(InputError::NoThreads(function.name.clone()));
     };

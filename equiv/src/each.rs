@@ -60,9 +60,7 @@ impl<T: Copy + PartialEq> Each<T> {
             (Each::By(a), b) => {
                 Each::gathered(a.iter().enumerate().map(|(t, a)| f(*a, b.at(t))).collect())
             }
-            (Each::All(a), Each::By(b)) => {
-                Each::gathered(b.iter().map(|b| f(*a, *b)).collect())
-            }
+            (Each::All(a), Each::By(b)) => Each::gathered(b.iter().map(|b| f(*a, *b)).collect()),
         }
     }
 

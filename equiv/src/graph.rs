@@ -20,23 +20,50 @@ const MOST_NODES: usize = 12 << 20;
 /// An operation and the names of its operands.
 #[derive(Clone, PartialEq, Eq, Debug)]
 pub enum Node {
-    Constant { bits: u64, bytes: u8 },
+    Constant {
+        bits: u64,
+        bytes: u8,
+    },
     Symbol(Box<str>),
-    Linear { terms: Vec<(Monomial, i64)>, constant: i64 },
-    Offset { base: Body, constant: i64 },
+    Linear {
+        terms: Vec<(Monomial, i64)>,
+        constant: i64,
+    },
+    Offset {
+        base: Body,
+        constant: i64,
+    },
     /// Memory at an address plus an offset.
     Load(Body, i32, u8),
     Slice(Body, i32, u8),
     /// The complement of a predicate, the negative of a float.
     Flipped(Body),
-    Apply { label: LabelId, args: SmallVec<[Body; 3]> },
+    Apply {
+        label: LabelId,
+        args: SmallVec<[Body; 3]>,
+    },
     /// A multiset in two parts, each a multiset or a member.
-    Join { label: LabelId, parts: [Body; 2] },
-    Member { label: LabelId, of: Body },
-    Select { predicate: Body, arms: [Body; 2] },
-    Pack { parts: SmallVec<[Body; 4]>, bytes: u8 },
+    Join {
+        label: LabelId,
+        parts: [Body; 2],
+    },
+    Member {
+        label: LabelId,
+        of: Body,
+    },
+    Select {
+        predicate: Body,
+        arms: [Body; 2],
+    },
+    Pack {
+        parts: SmallVec<[Body; 4]>,
+        bytes: u8,
+    },
     /// Anything else: a name for what it is, and operands.
-    Other { what: &'static str, args: Vec<Body> },
+    Other {
+        what: &'static str,
+        args: Vec<Body>,
+    },
 }
 
 impl Node {

@@ -53,6 +53,8 @@ pub struct Label {
     /// Of a multiset operation, its number from 1; 0 otherwise.
     pub space: u16,
     pub rounding: Rounding,
+    /// The integer that joins a multiset without moving its value.
+    pub identity: Option<u64>,
 }
 
 /// The labels of one walk, or of all walks that share a graph.
@@ -78,6 +80,7 @@ impl Labels {
         let rounding = rounding(op);
         let kind = kind(op);
         let id = self.intern(name, kind, label.commutes(), rounding);
+        self.all[id.0 as usize].0.identity = integer_identity(op, &label);
         self.by_op.insert(key, id);
         id
     }
@@ -98,7 +101,8 @@ impl Labels {
         let first = self.all.iter().find(|(label, _)| label.body == body);
         let named = first.map_or(id, |(label, _)| label.id);
         let space = if kind == Kind::Ordered { 0 } else { named.0 as u16 + 1 };
-        let label = Label { id: named, body, kind, commutes, space, rounding };
+        let identity = None;
+        let label = Label { id: named, body, kind, commutes, space, rounding, identity };
         self.all.push((label, key.0.clone()));
         self.ids.insert(key, id);
         id
@@ -124,6 +128,14 @@ fn rounding(op: &Op) -> Rounding {
         };
     }
     Rounding::Written
+}
+
+fn integer_identity(op: &Op, label: &symbol::Label) -> Option<u64> {
+    let Op::IntBinary { ty, .. } = op else { return None };
+    let ones = u64::MAX >> (64 - ty.bits().clamp(1, 64));
+    [0, 1, ones, ones >> 1, (ones >> 1) + 1]
+        .into_iter()
+        .find(|bits| label.identity(*bits).is_some())
 }
 
 fn kind(op: &Op) -> Kind {
@@ -167,9 +179,7 @@ fn per_target(op: &Op) -> bool {
             | FloatUnary::Ex2
             | FloatUnary::Tanh => true,
         },
-        Op::FloatBinary { op: FloatBinary::Div(precision), .. } => {
-            *precision != Precision::Rounded
-        }
+        Op::FloatBinary { op: FloatBinary::Div(precision), .. } => *precision != Precision::Rounded,
         other => matches!(other, Op::Mma { .. }),
     }
 }

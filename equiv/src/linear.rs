@@ -198,7 +198,9 @@ impl Linear {
         let mut live = self.terms.iter().filter(|(_, c)| c.at(thread) != 0);
         match (live.next(), live.next()) {
             (None, None) => {}
-            (Some((factors, c)), None) if constant == 0 && factors.len() == 1 && c.at(thread) == 1 => {
+            (Some((factors, c)), None)
+                if constant == 0 && factors.len() == 1 && c.at(thread) == 1 =>
+            {
                 return factors[0];
             }
             _ => {}

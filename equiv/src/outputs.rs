@@ -82,10 +82,11 @@ impl Outputs {
 
     /// Whether a load through a pointer may meet a store.
     pub fn may_alias(&self, pointer: Option<Body>) -> bool {
-        !self.here.is_empty() && match pointer {
-            None => true,
-            Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
-        }
+        !self.here.is_empty()
+            && match pointer {
+                None => true,
+                Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
+            }
     }
 
     /// Whether all stores had addresses of one linear part, this one.
@@ -142,9 +143,7 @@ impl Outputs {
         }
         (-15..i64::from(bytes)).any(|step| {
             let near = Address { offset: address.offset + step, ..address };
-            self.here
-                .get(&near)
-                .is_some_and(|written| step + i64::from(written.output.bytes) > 0)
+            self.here.get(&near).is_some_and(|written| step + i64::from(written.output.bytes) > 0)
         })
     }
 
@@ -157,7 +156,8 @@ impl Outputs {
 
     /// The outputs in the order of their addresses.
     pub fn sorted(&self) -> Vec<(Address, &Written)> {
-        let mut all: Vec<_> = self.all.iter().map(|(address, written)| (*address, written)).collect();
+        let mut all: Vec<_> =
+            self.all.iter().map(|(address, written)| (*address, written)).collect();
         all.sort_unstable_by_key(|(address, _)| *address);
         all
     }

@@ -230,13 +230,7 @@ impl Algebra {
     }
 
     #[inline]
-    fn part(
-        &mut self,
-        seed: u64,
-        atom: Atom,
-        bytes: u8,
-        node: fn(Body, i32, u8) -> Node,
-    ) -> Body {
+    fn part(&mut self, seed: u64, atom: Atom, bytes: u8, node: fn(Body, i32, u8) -> Node) -> Body {
         if atom.is_undefined() {
             return atom.body;
         }
@@ -272,6 +266,12 @@ impl Algebra {
         }
         if label.kind == Kind::Idempotent && a == b && a.space == label.space {
             return a;
+        }
+        if let Some(identity) = label.identity {
+            let identity = self.constant(identity, bytes);
+            if a == identity || b == identity {
+                return if a == identity { b } else { a };
+            }
         }
         let (x, y) = (self.member(label, a, bytes), self.member(label, b, bytes));
         if label.kind == Kind::Idempotent && x == y {

@@ -249,10 +249,9 @@ impl Value {
                     _ => Value::Undefined,
                 }
             }
-            (Value::Atoms(a, x), Value::Atoms(b, y)) if x == y => Value::Atoms(
-                Each::from_fn(threads, |t| if by[t] { a.at(t) } else { b.at(t) }),
-                *x,
-            ),
+            (Value::Atoms(a, x), Value::Atoms(b, y)) if x == y => {
+                Value::Atoms(Each::from_fn(threads, |t| if by[t] { a.at(t) } else { b.at(t) }), *x)
+            }
             (Value::Atoms(a, x), Value::Undefined) => Value::Atoms(
                 Each::from_fn(threads, |t| if by[t] { a.at(t) } else { Atom::UNDEFINED }),
                 *x,

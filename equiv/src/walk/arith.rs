@@ -134,12 +134,10 @@ impl<'m> Walk<'m> {
                 let (_, sign) = format(ty)?;
                 Some(Value::Bits(bits.map(|bits| bits ^ sign)))
             }
-            Value::Atoms(atoms, bytes) => {
-                Some(Value::Atoms(
-                    atoms.map(|atom| if atom.is_undefined() { atom } else { atom.flipped() }),
-                    *bytes,
-                ))
-            }
+            Value::Atoms(atoms, bytes) => Some(Value::Atoms(
+                atoms.map(|atom| if atom.is_undefined() { atom } else { atom.flipped() }),
+                *bytes,
+            )),
             Value::Parts(..) | Value::Linear(_) => {
                 let bytes = (ty.bits() / 8) as u8;
                 let atoms = value.atoms(&mut self.world.algebra, bytes, self.threads);
@@ -166,7 +164,9 @@ impl<'m> Walk<'m> {
         }
         let open = label.rounding == Rounding::OpenSum
             && sources.iter().any(|source| marked(source, Mark::PRODUCT));
-        let label = if open {
+        let label = if self.pins.is_some() && label.rounding != Rounding::Written {
+            self.renamed(crate::pins::OPEN, &label)
+        } else if open {
             self.fusible(&label)
         } else if before.is_empty() {
             label
@@ -231,7 +231,8 @@ impl<'m> Walk<'m> {
 
     /// An integer that all threads share is a symbol: addresses may be linear in it.
     fn integer_or_atoms(&self, op: &Op, atoms: Each<Atom>, bytes: u8) -> Value {
-        if let (Each::All(atom), true) = (&atoms, bytes >= 4 && is_integer(op))
+        if let (Each::All(atom), true) =
+            (&atoms, bytes >= 4 && is_integer(op) && self.pins.is_none())
             && !atom.is_undefined()
         {
             return Value::Linear(std::rc::Rc::new(Linear::symbol(atom.body)));

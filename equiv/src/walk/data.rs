@@ -68,13 +68,17 @@ impl<'m> Walk<'m> {
 
     pub(super) fn target_bytes(&self, decoded: &Decoded, number: usize) -> u8 {
         let target = decoded.targets.get(number).and_then(|targets| targets.first()).copied();
-        target.flatten().map_or(4, |register| {
-            register_bytes(self.body.registers[register.index()].ty.bits())
-        })
+        target
+            .flatten()
+            .map_or(4, |register| register_bytes(self.body.registers[register.index()].ty.bits()))
     }
 
     /// The executor's result, where every source is a number.
-    fn all_numbers(&mut self, decoded: &Decoded, sources: &[Value]) -> Option<SmallVec<[Value; 2]>> {
+    fn all_numbers(
+        &mut self,
+        decoded: &Decoded,
+        sources: &[Value],
+    ) -> Option<SmallVec<[Value; 2]>> {
         let step = decoded.step.as_ref()?;
         let mut bits: SmallVec<[&Each<u64>; 4]> = SmallVec::new();
         for source in sources {
@@ -198,7 +202,8 @@ impl<'m> Walk<'m> {
                 elements.extend(sources.iter().rev().map(|value| narrow(value, unit_from)));
             } else if let [value] = sources {
                 let total = register_bytes(from.bits());
-                elements.extend((0..count as u8).map(|k| value.piece(total, k * unit_from, unit_from)));
+                elements
+                    .extend((0..count as u8).map(|k| value.piece(total, k * unit_from, unit_from)));
             }
         }
         if elements.len() != count {
@@ -235,10 +240,7 @@ fn narrow(value: &Value, bytes: u8) -> Value {
 }
 
 fn ty_is_predicate(op: &Op) -> bool {
-    matches!(
-        op,
-        Op::IntBinary { ty: Scalar::Pred, .. } | Op::IntUnary { ty: Scalar::Pred, .. }
-    )
+    matches!(op, Op::IntBinary { ty: Scalar::Pred, .. } | Op::IntUnary { ty: Scalar::Pred, .. })
 }
 
 /// The type of the first result.

@@ -14,7 +14,7 @@ use super::{Stop, Truth, Variable, Walk, control::register_bytes};
 use crate::{
     each::Each,
     outputs::{Address, Output},
-    term::{Atom, Body, Mixer, View, seed},
+    term::{Atom, Body, Mark, Mixer, View, seed},
     value::{Value, parts},
 };
 
@@ -152,9 +152,10 @@ impl<'m> Walk<'m> {
     /// The pointer in an address, where it is a parameter.
     pub(super) fn pointer(&self, address: &Pointer) -> Option<Body> {
         let Value::Linear(form) = &address.value else { return None };
-        let one = form.terms().iter().find(|(names, _)| {
-            names.len() == 1 && self.pointers.contains(&names[0])
-        });
+        let one = form
+            .terms()
+            .iter()
+            .find(|(names, _)| names.len() == 1 && self.pointers.contains(&names[0]));
         one.map(|(names, _)| names[0])
     }
 
@@ -180,9 +181,7 @@ impl<'m> Walk<'m> {
     /// In a loop that is walked for all iterations, each has to store to a place of its own.
     fn every_iteration(&self, address: &Pointer) -> Result<(), Stop> {
         let apart = |iteration: &Body| match &address.value {
-            Value::Linear(form) => {
-                form.terms().iter().any(|(names, _)| names.contains(iteration))
-            }
+            Value::Linear(form) => form.terms().iter().any(|(names, _)| names.contains(iteration)),
             Value::Undefined | Value::Bits(_) | Value::Atoms(..) | Value::Parts(..) => false,
         };
         if self.iterations.iter().all(apart) {
@@ -261,8 +260,11 @@ impl<'m> Walk<'m> {
         let decoded = self.decoded(instruction)?;
         let Some(source) = decoded.sources.first() else { return self.stop("a store of nothing") };
         let operand = &instruction.operands[source.operand];
-        let each: &[Operand] =
-            if let Operand::Vector(parts) = operand { parts } else { std::slice::from_ref(operand) };
+        let each: &[Operand] = if let Operand::Vector(parts) = operand {
+            parts
+        } else {
+            std::slice::from_ref(operand)
+        };
         if each.len() != usize::from(vector.max(1)) {
             return self.stop("a store of another number of values");
         }
@@ -395,7 +397,11 @@ fn natural(value: &Value, bytes: u8) -> u8 {
     match value {
         Value::Parts(_, size) => *size,
         Value::Bits(_) => 1,
-        Value::Atoms(atoms, _) if atoms.all(|atom| atom.view == View::Load) => 1,
+        Value::Atoms(atoms, _)
+            if atoms.all(|atom| atom.view == View::Load && !atom.mark.has(Mark::FLIPPED)) =>
+        {
+            1
+        }
         Value::Atoms(..) | Value::Undefined | Value::Linear(_) => bytes,
     }
 }

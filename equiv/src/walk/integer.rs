@@ -9,12 +9,7 @@ use bitstable_ptx::ir::{Class, Compare, Half, IntBinary, IntUnary, Logic, Op, Sc
 use smallvec::{SmallVec, smallvec};
 
 use super::{Stop, Walk, control::register_bytes};
-use crate::{
-    each::Each,
-    linear::Linear,
-    term::Body,
-    value::Value,
-};
+use crate::{each::Each, linear::Linear, term::Body, value::Value};
 
 impl Walk<'_> {
     /// The result as a linear form, where the operands are and the operation keeps them so.

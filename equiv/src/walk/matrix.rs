@@ -163,12 +163,17 @@ impl<'m> Walk<'m> {
         let registers = decoded.targets.first().map_or(0, SmallVec::len);
         let mut results = vec![vec![Atom::UNDEFINED; threads]; registers * per_register];
         for warp in 0..threads / 32 {
-            let element = |fragment: &[SmallVec<[Each<Body>; 4]>], cell: bitstable_ptx::exec::mma::Cell, ty: Scalar| {
+            let element = |fragment: &[SmallVec<[Each<Body>; 4]>],
+                           cell: bitstable_ptx::exec::mma::Cell,
+                           ty: Scalar| {
                 let part = cell.shift as usize / ty.bits() as usize;
                 let each = fragment.get(cell.register).and_then(|parts| parts.get(part));
                 each.map_or(Atom::UNDEFINED.body, |each| each.at(warp * 32 + cell.lane))
             };
-            let mut line = |fragment: &[SmallVec<[Each<Body>; 4]>], index: usize, ty: Scalar, halves: usize| {
+            let mut line = |fragment: &[SmallVec<[Each<Body>; 4]>],
+                            index: usize,
+                            ty: Scalar,
+                            halves: usize| {
                 let bodies: SmallVec<[Body; 32]> = (0..k)
                     .map(|at| element(fragment, factor(index, at, ty.bits(), halves), ty))
                     .collect();
@@ -176,11 +181,13 @@ impl<'m> Walk<'m> {
                     return Atom::UNDEFINED.body;
                 }
                 let mixer = bodies.iter().fold(Mixer::new(seed::MATRIX), |m, body| m.body(*body));
-                algebra.named(mixer.finish(), || Node::Other { what: "line", args: bodies.to_vec() })
+                algebra
+                    .named(mixer.finish(), || Node::Other { what: "line", args: bodies.to_vec() })
             };
             let columns: SmallVec<[Body; 8]> =
                 (0..n).map(|column| line(of_b, column, b, 1)).collect();
-            let rows: SmallVec<[Body; 16]> = (0..m).map(|row| line(of_a, row, a, m / ROWS)).collect();
+            let rows: SmallVec<[Body; 16]> =
+                (0..m).map(|row| line(of_a, row, a, m / ROWS)).collect();
             for (row, row_body) in rows.iter().enumerate() {
                 for (column, column_body) in columns.iter().enumerate() {
                     let addend = element(of_c, sum(row, column, c.bits()), c);
@@ -195,7 +202,8 @@ impl<'m> Walk<'m> {
         for (register, target) in targets.iter().enumerate() {
             let each: Vec<Value> = (0..per_register)
                 .map(|part| {
-                    let atoms: Rc<[Atom]> = results[register * per_register + part].as_slice().into();
+                    let atoms: Rc<[Atom]> =
+                        results[register * per_register + part].as_slice().into();
                     Value::Atoms(Each::gathered(atoms), bytes)
                 })
                 .collect();

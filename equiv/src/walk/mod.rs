@@ -90,6 +90,8 @@ pub(crate) struct Walk<'m> {
     copies: Copies,
     pub(crate) outputs: Outputs,
     pub(crate) contractions: Vec<Place>,
+    /// Marks to check on the way.
+    pub(crate) pins: Option<Box<crate::pins::Pins>>,
     spent: u64,
     depth: u32,
     /// The instruction that is being done.
@@ -140,6 +142,7 @@ impl<'m> Walk<'m> {
             copies: Copies::default(),
             outputs: Outputs::default(),
             contractions: Vec::new(),
+            pins: None,
             spent: 0,
             depth: 0,
             pc: 0,
@@ -172,6 +175,7 @@ impl<'m> Walk<'m> {
                 graph.maker.pc = pc as u32;
             }
             self.step(instruction)?;
+            self.marked(pc)?;
         }
         Ok(())
     }

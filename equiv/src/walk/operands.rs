@@ -66,9 +66,9 @@ impl<'m> Walk<'m> {
             Special::Tid(0) => numbers(&|thread| thread % x),
             Special::Tid(1) => numbers(&|thread| thread / x % y),
             Special::Tid(_) => numbers(&|thread| thread / x / y % z.max(1)),
-            Special::Ntid(axis) => {
-                Ok(Value::Bits(Each::All(u64::from(*self.block.get(usize::from(axis)).unwrap_or(&1)))))
-            }
+            Special::Ntid(axis) => Ok(Value::Bits(Each::All(u64::from(
+                *self.block.get(usize::from(axis)).unwrap_or(&1),
+            )))),
             Special::LaneId => numbers(&|thread| thread % 32),
             Special::Ctaid(axis) => match self.cta {
                 Some(cta) => Ok(Value::Bits(Each::All(u64::from(cta[usize::from(axis.min(2))])))),
@@ -184,7 +184,8 @@ impl<'m> Walk<'m> {
         let uniform = sources.iter().all(|bits| bits.uniform().is_some());
         let lanes = if uniform { 1 } else { self.threads };
         let mut registers = scratch(step);
-        let mut out: SmallVec<[Vec<u64>; 2]> = step.operands.dst.iter().map(|_| Vec::new()).collect();
+        let mut out: SmallVec<[Vec<u64>; 2]> =
+            step.operands.dst.iter().map(|_| Vec::new()).collect();
         for start in (0..lanes).step_by(32) {
             let width = (lanes - start).min(32);
             for (slot, bits) in step.operands.src.iter().zip(sources) {

@@ -246,9 +246,8 @@ impl<'m> Walk<'m> {
                 Carried::Steps { from, step } => {
                     let iteration = self.iterations[self.iterations.len() - 1];
                     let now = self.stepped(from, step, iteration, bits)?;
-                    let moved = now
-                        .linear(bits)
-                        .and_then(|now| after.linear(bits)?.combine(&now, -1));
+                    let moved =
+                        now.linear(bits).and_then(|now| after.linear(bits)?.combine(&now, -1));
                     let free = |form: &Linear| {
                         form.terms().iter().all(|(names, _)| !names.contains(&iteration))
                     };

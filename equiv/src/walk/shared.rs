@@ -219,8 +219,7 @@ impl Shared {
             let known = &mut self.entries[index];
             // Who read before a barrier that is over no longer matters.
             let earlier = known.read.cta < now.cta;
-            known.reader =
-                if earlier { Party::Thread(thread) } else { known.reader.and(thread) };
+            known.reader = if earlier { Party::Thread(thread) } else { known.reader.and(thread) };
             known.read = now;
             out.push((run, Some(part(entry.cell, entry.bytes, byte.at, run))));
             at += run;
@@ -371,7 +370,11 @@ impl<'m> Walk<'m> {
     }
 
     /// One value of what each thread read.
-    pub(super) fn gathered(&mut self, rows: &[Option<Vec<(u8, Option<Cell>)>>], bytes: u8) -> Value {
+    pub(super) fn gathered(
+        &mut self,
+        rows: &[Option<Vec<(u8, Option<Cell>)>>],
+        bytes: u8,
+    ) -> Value {
         let runs = |cells: &Vec<(u8, Option<Cell>)>| cells.iter().map(|(run, _)| *run).min();
         let unit = rows.iter().flatten().filter_map(runs).min().unwrap_or(bytes);
         let unit = if bytes.is_multiple_of(unit) { unit } else { 1 };
@@ -513,7 +516,9 @@ impl<'m> Walk<'m> {
         let to = self.address(&instruction.operands[*to])?;
         let from = self.address(&instruction.operands[*from])?;
         let size = self.source(instruction, 0)?;
-        let Value::Bits(Each::All(size)) = size else { return self.stop("a copy of no known size") };
+        let Value::Bits(Each::All(size)) = size else {
+            return self.stop("a copy of no known size");
+        };
         let kept = if decoded.sources.len() > 1 {
             let Value::Bits(kept) = self.source(instruction, 1)? else {
                 return self.zero_filled(instruction, (&to, &from), size);
@@ -573,8 +578,7 @@ impl<'m> Walk<'m> {
         let (to, from) = (self.shared_address(to)?, self.global_address(from)?);
         for start in (0..size).step_by(4) {
             let value = self.leaf(&from, start as i64, 4, under.as_ref())?;
-            let filled =
-                self.opaque("copied or zero", &[value, kept.clone()], &[4, 4], 4);
+            let filled = self.opaque("copied or zero", &[value, kept.clone()], &[4, 4], 4);
             let atoms = filled.atoms(&mut self.world.algebra, 4, self.threads);
             for thread in (0..self.threads).filter(|thread| here.at(*thread)) {
                 self.send(thread as u32, to.at(thread) + start, Cell::Atom(atoms.at(thread)))?;

@@ -36,7 +36,8 @@ impl<'m> Walk<'m> {
                 (thread / 32 * 32 + lane, fits)
             })
             .collect();
-        let absent = (0..threads).any(|t| here.at(t) && !(found[t].0 < threads && here.at(found[t].0)));
+        let absent =
+            (0..threads).any(|t| here.at(t) && !(found[t].0 < threads && here.at(found[t].0)));
         let source = |thread: usize| found[thread].0.min(threads - 1);
         let moved = value.permuted(threads, &source);
         let moved = if absent {
@@ -98,7 +99,8 @@ impl<'m> Walk<'m> {
         }
         let float = ty.class() == bitstable_ptx::ir::Class::Float;
         let integer = |op| Op::IntBinary { op, ty, sat: false };
-        let extreme = |op| Op::FloatBinary { op, ty, mode: FloatMode { nan, ..FloatMode::default() } };
+        let extreme =
+            |op| Op::FloatBinary { op, ty, mode: FloatMode { nan, ..FloatMode::default() } };
         let pair = match op {
             Redux::Min if float => extreme(FloatBinary::Min),
             Redux::Max if float => extreme(FloatBinary::Max),
@@ -119,7 +121,8 @@ impl<'m> Walk<'m> {
                 // In pairs, as shuffles do: what is equal on both sides counts once where it may.
                 let mut row: Vec<Atom> = (0..32).map(|lane| atoms.at(warp * 32 + lane)).collect();
                 while row.len() > 1 {
-                    row = row.chunks(2).map(|two| algebra.join(&label, two[0], two[1], 4)).collect();
+                    row =
+                        row.chunks(2).map(|two| algebra.join(&label, two[0], two[1], 4)).collect();
                 }
                 row[0]
             })
