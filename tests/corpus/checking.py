@@ -4,7 +4,9 @@
 The checker is asked for the classes of all compiled configurations, each with the facts of its
 launch, a group for each case. Two configurations of one class with different labels are an
 *over-merge*: the checker called the same what was seen to differ. Of labelled configurations, the
-number of proved classes over that of observed ones says how precise it is; 1.0 is the best.
+number of proved classes over that of observed ones says how precise it is; 1.0 is the best. They
+are counted within a target, and across targets besides: the executor has one model of approximate
+functions for all targets, where hardware promises equal bits on one, and the checker keeps to that.
 
 # Invariants
 - **J1** Each configuration with PTX is in exactly one class, or unanswered. An answer that says
@@ -34,13 +36,18 @@ Line = dict[str, Any]
 
 @dataclass
 class Row:
-    """One kernel's numbers; `proved` and `observed` count classes of labelled configurations."""
+    """One kernel's numbers; `proved` and `observed` count classes of labelled configurations.
+
+    Those of one target alone; `_across`, of all targets.
+    """
 
     kernel: str
     configurations: int = 0
     labelled: int = 0
     observed: int = 0
     proved: int = 0
+    observed_across: int = 0
+    proved_across: int = 0
     over_merges: int = 0
     #: Classes that have both configurations with labels and configurations whose runs had errors.
     with_errors: int = 0
@@ -52,12 +59,18 @@ class Row:
 
     @property
     def ratio(self) -> float:
-        """Proved classes over observed ones."""
+        """Proved classes over observed ones, of one target each."""
         return self.proved / self.observed if self.observed else 0.0
+
+    @property
+    def ratio_across(self) -> float:
+        """The same where configurations of different targets may be one class."""
+        return self.proved_across / self.observed_across if self.observed_across else 0.0
 
     def as_json(self) -> dict[str, Any]:
         """For programs."""
-        return {**vars(self), "ratio": round(self.ratio, 3), "reasons": dict(self.reasons)}
+        ratios = {name: round(getattr(self, name), 3) for name in ("ratio", "ratio_across")}
+        return {**vars(self), **ratios, "reasons": dict(self.reasons)}
 
 
 @dataclass(frozen=True)
@@ -162,18 +175,25 @@ def judge(found: list[Line], answer: dict[str, Any]) -> Judgement:
     for row in rows.values():
         own = [line for line in found if line["kernel"] == row.kernel]
         row.texts = len({line["ptx"] for line in own})
-        row.observed = len({(line["case"], line["label"]) for line in own if line["label"]})
+        labelled = [line for line in own if line["label"]]
+        row.observed_across = len({(line["case"], line["label"]) for line in labelled})
+        row.observed = len({(line["case"], line["label"], _target(line)) for line in labelled})
         row.over_merges = sum(each.first["kernel"] == row.kernel for each in over_merges)
     return Judgement(sorted(rows.values(), key=lambda row: row.kernel), over_merges)
 
 
 def _count(row: Row, told: dict[str, Any], lines: list[Line]) -> None:
-    labelled = sum(line["label"] is not None for line in lines)
-    row.proved += labelled > 0
-    row.with_errors += 0 < labelled < len(lines)
+    targets = [_target(line) for line in lines if line["label"] is not None]
+    row.proved += len(set(targets))
+    row.proved_across += len(targets) > 0
+    row.with_errors += 0 < len(targets) < len(lines)
     if obstacle := told.get("obstacle"):
         row.not_followed += len(lines)
         row.reasons[obstacle["what"]] += len(lines)
+
+
+def _target(line: Line) -> str:
+    return line["configuration"]["target"]
 
 
 def _over_merges(told: dict[str, Any], lines: list[Line]) -> list[OverMerge]:
@@ -196,6 +216,7 @@ def check(folder: Path, found: list[Line], command: str, jobs: int | None = None
 
 
 _SHOWN = ("kernel", "configurations", "texts", "labelled", "observed", "proved", "ratio",
+          "ratio_across",
           "over_merges", "with_errors", "not_followed", "unanswered")  # fmt: skip
 
 
