@@ -6,6 +6,8 @@
 //! # Held by
 //! O1: [`Outputs::write`]. O2: a sum of hashes.
 
+use std::collections::hash_map::Entry;
+
 use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
@@ -82,11 +84,10 @@ impl Outputs {
 
     /// Whether a load through a pointer may meet a store.
     pub fn may_alias(&self, pointer: Option<Body>) -> bool {
-        !self.here.is_empty()
-            && match pointer {
-                None => true,
-                Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
-            }
+        match pointer {
+            None => !self.pointers.is_empty(),
+            Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
+        }
     }
 
     /// Whether all stores had addresses of one linear part, this one.
@@ -147,11 +148,24 @@ impl Outputs {
         })
     }
 
-    /// Keeps a CTA's outputs.
-    pub fn finish_cta(&mut self) {
-        for (address, written) in std::mem::take(&mut self.here) {
-            self.all.insert(address, written);
+    /// Keeps a CTA's outputs; the place of one that another CTA writes otherwise is an error.
+    pub fn finish_cta(&mut self) -> Result<(), Place> {
+        self.bases.clear();
+        self.pointers.clear();
+        let mut here: Vec<(Address, Written)> = self.here.drain().collect();
+        here.sort_unstable_by_key(|(address, _)| *address);
+        for (address, written) in here {
+            match self.all.entry(address) {
+                Entry::Occupied(known) if !known.get().same_as(&written) => {
+                    return Err(written.place);
+                }
+                Entry::Occupied(_) => {}
+                Entry::Vacant(place) => {
+                    place.insert(written);
+                }
+            }
         }
+        Ok(())
     }
 
     /// The outputs in the order of their addresses.

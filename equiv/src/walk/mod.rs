@@ -23,6 +23,7 @@ mod global;
 mod integer;
 mod matrix;
 mod operands;
+pub(crate) mod pins;
 mod predicate;
 mod recurrence;
 mod shared;
@@ -91,7 +92,7 @@ pub(crate) struct Walk<'m> {
     pub(crate) outputs: Outputs,
     pub(crate) contractions: Vec<Place>,
     /// Marks to check on the way.
-    pub(crate) pins: Option<Box<crate::pins::Pins>>,
+    pub(crate) pins: Option<Box<pins::Pins>>,
     spent: u64,
     depth: u32,
     /// The instruction that is being done.
@@ -161,8 +162,10 @@ impl<'m> Walk<'m> {
         self.copies = Copies::default();
         let exit = self.flow.exit();
         self.region(0, exit)?;
-        self.outputs.finish_cta();
-        Ok(())
+        self.outputs.finish_cta().map_err(|place| {
+            let what = "two CTAs store different values to one address".into();
+            Box::new(Obstacle { what, place })
+        })
     }
 
     /// Instructions of a block, the branch at its end excluded.

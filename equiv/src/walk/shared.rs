@@ -483,7 +483,7 @@ impl<'m> Walk<'m> {
             Err(_) => self.threads as u64,
         };
         let under = self.under(instruction);
-        let all = self.truths(under.as_ref()).all(|truth| truth != Truth::No);
+        let all = self.truths(under.as_ref()).all(|truth| truth == Truth::Yes);
         if threads != self.threads as u64 || !all {
             return self.stop("a barrier that not all threads wait at");
         }

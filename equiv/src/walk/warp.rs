@@ -137,7 +137,7 @@ impl<'m> Walk<'m> {
     pub(super) fn all_here(&mut self, instruction: &Instruction, what: &str) -> Result<(), Stop> {
         let under = self.under(instruction);
         let whole = self.threads.is_multiple_of(32);
-        if whole && self.truths(under.as_ref()).all(|truth| truth != Truth::No) {
+        if whole && self.truths(under.as_ref()).all(|truth| truth == Truth::Yes) {
             return Ok(());
         }
         self.stop(format!("{what} by part of a warp"))
