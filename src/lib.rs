@@ -6,9 +6,10 @@
 //! the host's process; [`guard`] sees to that.
 //! # Who owns, who fails
 //! The caller owns the inputs and the reply; the reply's buffers are ours until
-//! [`bitstable_free`]. The library exports the functions here, in [`emulation`], in [`equivalence`]
-//! and in [`command`], and nothing else.
+//! [`bitstable_free`]. The library exports the functions here, in [`emulation`], in [`equivalence`],
+//! in [`certificate`] and in [`command`], and nothing else.
 
+mod certificate;
 mod command;
 mod emulation;
 mod equivalence;

@@ -5,7 +5,7 @@
 //! results leave (`marks.rs`). The kernel is walked, and at each mark a value becomes an opaque *part*:
 //! so many neighbouring elements of one line of the tensor, in one execution of the reduction. So
 //! every combine stands alone: it must be made of two parts that are neighbours in the canonical tree,
-//! and what it does with them, the lower left, must be what all others do (`tree.rs`). A result must
+//! and what it does with them, the lower left, must be what all others do (`walk/pins.rs`, `pattern.rs`). A result must
 //! be the part that is the whole line it stands for. By induction, it is then the canonical tree.
 //! # Invariants
 //! - **V1** [`Proof::Certified`] says of every launch, of every execution of every mark that was
@@ -18,11 +18,10 @@
 //! # Not here
 //! That ptxas keeps what PTX says; reductions whose order does not matter, which have no marks.
 
-mod marks;
-mod pattern;
+pub(crate) mod marks;
+pub(crate) mod pattern;
 #[cfg(test)]
 mod tests;
-mod tree;
 
 use std::{collections::BTreeMap, rc::Rc};
 
@@ -38,12 +37,13 @@ use crate::{
     graph::Graph,
     signature::Obstacle,
     told::{Stuck, Told},
-    walk::{Walk, World},
+    walk::{
+        Walk, World,
+        pins::{Mark, Pins},
+    },
 };
 use marks::Marker;
 pub(crate) use pattern::OPEN;
-use tree::Mark;
-pub(crate) use tree::Pins;
 
 /// What a check of a kernel's marks comes to.
 #[must_use]
@@ -127,7 +127,12 @@ pub fn certify(text: &str) -> Result<Proof, NotAKernel> {
     let ran = walk.run(None);
     let pins = walk.pins.take().unwrap_or_default();
     let collision = world.algebra.graph.as_ref().and_then(Graph::failure);
-    Ok(judged(&pins, ran.err().map(|stop| *stop), collision.map(|f| f.to_string()), (&module, body)))
+    Ok(judged(
+        &pins,
+        ran.err().map(|stop| *stop),
+        collision.map(|f| f.to_string()),
+        (&module, body),
+    ))
 }
 
 fn judged(
@@ -168,7 +173,9 @@ fn placed(markers: Vec<Marker>, body: &Body) -> Result<Pins, (u32, String)> {
         let mut targets = Vec::new();
         for (_, instruction) in here {
             match (&instruction.op, instruction.operands.first(), instruction.guard) {
-                (Op::Mov { .. }, Some(Operand::Register(register)), None) => targets.push(*register),
+                (Op::Mov { .. }, Some(Operand::Register(register)), None) => {
+                    targets.push(*register)
+                }
                 _ => return Err((line, "a mark on an instruction that is no plain move".into())),
             }
         }

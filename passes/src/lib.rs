@@ -55,8 +55,8 @@ pub fn rewrite(text: &str, pipeline: &str) -> Result<Rewritten, Failure> {
     for (number, pass) in passes.into_iter().enumerate() {
         let root = ir::root(&module);
         match pass {
-            Pass::PinReduce { remarks } => {
-                pin_reduce::run(&session, root, remarks, &mut report)?;
+            Pass::PinReduce { remarks, marking } => {
+                pin_reduce::run(&session, root, (remarks, marking), &mut report)?;
             }
             Pass::ReduceLayout => {
                 let printed = (number > 0).then(|| session::print(&module)).transpose();

@@ -17,9 +17,9 @@ use melior::ir::operation::OperationLike;
 
 use crate::{
     build::Builder,
-    emit::{self, combine::Combine},
+    emit::{self, combine::Combine, mark::Marks},
     ir::{self, Op},
-    pipeline::Remarks,
+    pipeline::{Marking, Remarks},
     place::Place,
     refusal::{Bug, Failure, Refusal, Refused},
     report::{self, Diagnostic, Report},
@@ -39,7 +39,7 @@ struct Decided<'c> {
 pub fn run<'c>(
     session: &'c Session,
     root: Op<'c>,
-    remarks: Remarks,
+    (remarks, marking): (Remarks, Marking),
     report: &mut Report,
 ) -> Result<(), Failure> {
     let operations = ir::walk(root);
@@ -72,11 +72,15 @@ pub fn run<'c>(
         if remarks == Remarks::Plans {
             report.diagnostics.push(remark(&entry));
         }
+        let pin = report.reductions.len();
         report.reductions.push(entry);
         match (&reduction.way, plan) {
             (Way::Lowered(lowered), Some((plan, combine))) => {
                 let b = Builder::before(session, &reduction.op);
-                emit::lower(b, reduction.op, lowered, &plan, &combine, &machine.target);
+                let marked =
+                    marking == Marking::On && matches!(machine.target, Target::Nvidia { .. });
+                let marks = marked.then(|| Marks::new(pin, &lowered.site, &combine));
+                emit::lower(b, reduction.op, lowered, &plan, (&combine, marks), &machine.target);
             }
             _ => ir::remove_discardable_attribute(reduction.op, site::ORDER),
         }

@@ -12,6 +12,8 @@ pub enum Pass {
     PinReduce {
         /// Whether the report holds the plans as remarks.
         remarks: Remarks,
+        /// Whether the code says where the reductions' elements are.
+        marking: Marking,
     },
     /// Gives the operands of pinned reductions cheaper layouts.
     ReduceLayout,
@@ -30,6 +32,15 @@ pub enum Remarks {
     Plans,
 }
 
+/// Whether the machine code is marked, for the checker of certificates. Only PTX is.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Marking {
+    /// It is not.
+    Off,
+    /// Elements, combines and results are.
+    On,
+}
+
 /// A way to go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crash {
@@ -43,7 +54,8 @@ pub enum Crash {
     Overflow,
 }
 
-const PASSES: &str = "pin-reduce{print-plan=true|false}, reduce-layout, shield-reduce";
+const PASSES: &str =
+    "pin-reduce{print-plan=true|false certify=true|false}, reduce-layout, shield-reduce";
 
 /// Reads a pipeline.
 pub fn parse(text: &str) -> Result<Vec<Pass>, Refused> {
@@ -96,20 +108,23 @@ fn without_options(name: &str, options: &[(&str, &str)], pass: Pass) -> Result<P
 }
 
 fn pin_reduce(options: &[(&str, &str)]) -> Result<Pass, String> {
-    let mut remarks = Remarks::Off;
+    let (mut remarks, mut marking) = (Remarks::Off, Marking::Off);
     for option in options {
-        remarks = match option {
-            ("print-plan", "true") => Remarks::Plans,
-            ("print-plan", "false") => Remarks::Off,
-            ("print-plan", value) => {
-                return Err(format!("pin-reduce: print-plan is true or false, not {value}"));
+        match option {
+            ("print-plan", "true") => remarks = Remarks::Plans,
+            ("print-plan", "false") => remarks = Remarks::Off,
+            ("certify", "true") => marking = Marking::On,
+            ("certify", "false") => marking = Marking::Off,
+            (name @ ("print-plan" | "certify"), value) => {
+                return Err(format!("pin-reduce: {name} is true or false, not {value}"));
             }
             (other, _) => {
-                return Err(format!("pin-reduce has no option {other}; the choice is: print-plan"));
+                let choices = "the choices are: print-plan, certify";
+                return Err(format!("pin-reduce has no option {other}; {choices}"));
             }
-        };
+        }
     }
-    Ok(Pass::PinReduce { remarks })
+    Ok(Pass::PinReduce { remarks, marking })
 }
 
 fn crash_test(options: &[(&str, &str)]) -> Result<Pass, String> {
@@ -129,10 +144,12 @@ mod tests {
 
     #[test]
     fn reads_names_and_options() {
-        let pinned = |remarks| Pass::PinReduce { remarks };
+        let pinned = |remarks| Pass::PinReduce { remarks, marking: Marking::Off };
         assert_eq!(parse("pin-reduce").unwrap(), [pinned(Remarks::Off)]);
         let two = parse("builtin.module( shield-reduce , pin-reduce{print-plan=true} )").unwrap();
         assert_eq!(two, [Pass::ShieldReduce, pinned(Remarks::Plans)]);
+        let marked = Pass::PinReduce { remarks: Remarks::Off, marking: Marking::On };
+        assert_eq!(parse("pin-reduce{certify=true print-plan=false}").unwrap(), [marked]);
     }
 
     #[test]

@@ -13,6 +13,7 @@ from wheelbuild.progress import Step, run
 
 EXPORTS = {
     *("bitstable_free", "bitstable_main", "bitstable_rewrite", "bitstable_version"),
+    "bitstable_certify",
     "bitstable_equiv",
     *("bitstable_ptx_load", "bitstable_ptx_launch", "bitstable_ptx_unload"),
 }

@@ -3,7 +3,9 @@
 //! # Idea
 //! The term of a combine's result, in which the lower part of operand `k` is called `Lk` and the upper
 //! `Rk`: a hash of it names the pattern. Operands that commute are sorted by these hashes, as the names
-//! of the parts themselves, by which the graph sorts them, differ from combine to combine.
+//! of the parts themselves, by which the graph sorts them, differ from combine to combine. What LLVM
+//! spells in several ways has one spelling here: comparisons and their complements, and bits that are
+//! cleared above an operand that is narrower than its register.
 //! # Invariants
 //! - **O1** Equal names are equal functions of `L` and `R`.
 //! - **O2** A term that is too large to be one combine is not told: reading ends.
@@ -12,11 +14,12 @@
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{marks::May, tree::Part};
+use super::marks::May;
 use crate::{
     graph::{Graph, Node},
     label::{LabelId, Labels},
     term::{Atom, Body, Mixer},
+    walk::pins::Part,
 };
 
 /// Names in the terms of one combine; and how deep they nest.
@@ -26,14 +29,52 @@ const DEEPEST: u32 = 200;
 const MOST_WORDS: usize = 60;
 const SEED: u64 = 0x7061_7474;
 
+fn mixer(kind: u64) -> Mixer {
+    Mixer::new(SEED).word(kind)
+}
+
+/// A comparison as one of `lt`, `le`, `eq`, `equ`, `nan`, of its operands or of them swapped, or the
+/// complement of that.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+struct Comparison {
+    base: &'static str,
+    swapped: bool,
+    flipped: bool,
+}
+
+/// The one spelling of PTX's comparison `name`; numbers that are not floats have no order but one.
+fn spelling(name: &str, float: bool) -> Option<Comparison> {
+    let (base, swapped, flipped) = match (name, float) {
+        ("lt" | "lo", _) => ("lt", false, false),
+        ("gt" | "hi", _) => ("lt", true, false),
+        ("le", true) => ("le", false, false),
+        ("ge", true) => ("le", true, false),
+        ("le" | "ls", false) => ("lt", true, true),
+        ("ge" | "hs", false) => ("lt", false, true),
+        ("ltu", true) => ("le", true, true),
+        ("gtu", true) => ("le", false, true),
+        ("leu", true) => ("lt", true, true),
+        ("geu", true) => ("lt", false, true),
+        ("eq", _) => ("eq", false, false),
+        ("ne", false) | ("neu", true) => ("eq", false, true),
+        ("equ", true) => ("equ", false, false),
+        ("ne", true) => ("equ", false, true),
+        ("nan", true) => ("nan", false, false),
+        ("num", true) => ("nan", false, true),
+        _ => return None,
+    };
+    Some(Comparison { base, swapped, flipped })
+}
+
 /// Reads the terms of one combine.
-pub(super) struct Reader<'a> {
+pub(crate) struct Reader<'a> {
     graph: &'a Graph,
     labels: &'a Labels,
     parts: &'a FxHashMap<Body, Part>,
     /// Where the lower and the upper part begin.
     sides: [u64; 2],
-    names: FxHashMap<Body, Body>,
+    /// Names, and whether the complement or negative of what is named is meant.
+    names: FxHashMap<Body, (Body, bool)>,
 }
 
 impl<'a> Reader<'a> {
@@ -81,7 +122,9 @@ impl<'a> Reader<'a> {
             Node::Select { predicate, arms } => vec![*predicate, arms[0], arms[1]],
             Node::Pack { parts, .. } => parts.to_vec(),
             Node::Other { args, .. } => args.clone(),
-            Node::Linear { terms, .. } => terms.iter().flat_map(|(m, _)| m.iter().copied()).collect(),
+            Node::Linear { terms, .. } => {
+                terms.iter().flat_map(|(m, _)| m.iter().copied()).collect()
+            }
             Node::Offset { base, .. } => vec![*base],
             Node::Constant { .. } | Node::Symbol(_) | Node::Load(..) => Vec::new(),
         })
@@ -89,16 +132,121 @@ impl<'a> Reader<'a> {
 
     /// The name of a term in which parts are `L` and `R`.
     pub fn name(&mut self, body: Body) -> Result<Body, String> {
+        let (name, flipped) = self.signed(body)?;
+        Ok(if flipped { mixer(7).body(name).finish() } else { name })
+    }
+
+    fn signed(&mut self, body: Body) -> Result<(Body, bool), String> {
         if let Some(name) = self.names.get(&body) {
             return Ok(*name);
         }
-        let name = self.fresh(body)?;
+        let name = match self.node(body) {
+            Ok(Node::Flipped(of)) if !self.parts.contains_key(&body) => {
+                let (name, flipped) = self.signed(*of)?;
+                (name, !flipped)
+            }
+            Ok(Node::Apply { label, args }) if args.len() == 2 => match self.comparison(*label) {
+                Some(comparison) => self.compared(comparison, args)?,
+                None => (self.fresh(body)?, false),
+            },
+            Ok(_) | Err(_) => match self.cleared(body) {
+                Some(inside) => self.signed(inside)?,
+                None => (self.fresh(body)?, false),
+            },
+        };
         self.names.insert(body, name);
         Ok(name)
     }
 
+    /// A comparison in its one spelling.
+    fn comparison(&self, label: LabelId) -> Option<(Comparison, &'a str)> {
+        let (compare, ty) = self.labels.name(label).strip_prefix("setp.")?.split_once('.')?;
+        let float =
+            ty.rsplit('.').next().is_some_and(|ty| ty.starts_with(['f', 'b']) && ty != "b16");
+        Some((spelling(compare, float)?, ty))
+    }
+
+    fn compared(
+        &mut self,
+        (comparison, ty): (Comparison, &str),
+        args: &[Body],
+    ) -> Result<(Body, bool), String> {
+        let Comparison { base, swapped, flipped } = comparison;
+        let mut names = [self.name(args[0])?, self.name(args[1])?];
+        match base {
+            "lt" | "le" => names.rotate_left(usize::from(swapped)),
+            _ => names.sort_unstable(),
+        }
+        let head = mixer(13).bytes(base.as_bytes()).bytes(ty.as_bytes());
+        Ok((head.body(names[0]).body(names[1]).finish(), flipped))
+    }
+
+    /// What is left where bits are cleared that are none of a narrow part's.
+    fn cleared(&self, body: Body) -> Option<Body> {
+        let Ok(Node::Join { label, parts }) = self.node(body) else { return None };
+        if !self.labels.name(*label).starts_with("and.") {
+            return None;
+        }
+        let members = self.graph.members(*label, parts).into_iter().map(|member| {
+            match self.graph.get(member) {
+                Some(Node::Member { of, .. }) => *of,
+                Some(_) | None => member,
+            }
+        });
+        let [a, b] = members.collect::<Vec<_>>()[..] else { return None };
+        let keeps = |mask: Body, of: Body| {
+            let Some(Node::Constant { bits, .. }) = self.graph.get(mask) else { return false };
+            let Some(width) = self.narrow(of) else { return false };
+            let own = (1u64 << width) - 1;
+            bits & own == own
+        };
+        if keeps(a, b) { Some(b) } else { keeps(b, a).then_some(a) }
+    }
+
+    /// Bits of a narrow part with zeros above it.
+    fn narrow(&self, body: Body) -> Option<u32> {
+        if let Some(part) = self.parts.get(&body) {
+            return (part.narrow > 0).then_some(part.narrow);
+        }
+        let Some(Node::Pack { parts, .. }) = self.graph.get(body) else { return None };
+        let (first, rest) = parts.split_first()?;
+        let zero = |b: &Body| matches!(self.graph.get(*b), Some(Node::Constant { bits: 0, .. }));
+        if rest.iter().all(zero) { self.narrow(*first) } else { None }
+    }
+
+    /// The part that a value is, whatever was cleared above it.
+    pub fn held(&self, mut body: Body) -> Option<Part> {
+        loop {
+            if let Some(part) = self.parts.get(&body) {
+                return Some(*part);
+            }
+            body = match self.graph.get(body)? {
+                // The low 16 bits are where it begins; above them is the size of the whole.
+                Node::Slice(of, from, _)
+                    if from & 0xffff == 0
+                        && self.narrow(self.cleared(*of).unwrap_or(*of)).is_some() =>
+                {
+                    *of
+                }
+                Node::Pack { parts, .. } if self.narrow(body).is_some() => *parts.first()?,
+                Node::Join { .. } => self.cleared(body)?,
+                Node::Constant { .. }
+                | Node::Symbol(_)
+                | Node::Linear { .. }
+                | Node::Offset { .. }
+                | Node::Load(..)
+                | Node::Slice(..)
+                | Node::Flipped(_)
+                | Node::Apply { .. }
+                | Node::Member { .. }
+                | Node::Select { .. }
+                | Node::Pack { .. }
+                | Node::Other { .. } => return None,
+            };
+        }
+    }
+
     fn fresh(&mut self, body: Body) -> Result<Body, String> {
-        let mixer = |kind: u64| Mixer::new(SEED).word(kind);
         if let Some(part) = self.parts.get(&body) {
             let side = u64::from(part.from == self.sides[1]);
             return Ok(mixer(1).word(side).word(part.operand as u64).finish());
@@ -167,7 +315,8 @@ impl<'a> Reader<'a> {
                          product is contracted into the addition"
                     ));
                 }
-                if let Some(loose) = [".ftz", ".approx", ".full"].iter().find(|s| name.contains(**s))
+                if let Some(loose) =
+                    [".ftz", ".approx", ".full"].iter().find(|s| name.contains(**s))
                 {
                     return Err(format!("a combine has a `{name}`: `{loose}` is not IEEE"));
                 }
@@ -225,10 +374,12 @@ impl<'a> Reader<'a> {
         }
         *left -= 1;
         let mut args = self.operands(body).unwrap_or_default();
-        let commutes = match node {
-            Node::Join { .. } => args.len(),
-            Node::Apply { label, .. } if self.commutes(*label) => args.len().min(2),
-            _ => 0,
+        let commutes = if let Node::Join { .. } = node {
+            args.len()
+        } else if matches!(node, Node::Apply { label, .. } if self.commutes(*label)) {
+            args.len().min(2)
+        } else {
+            0
         };
         let side = |body: &Body| self.parts.get(body).map(|part| (part.from, part.operand));
         args[..commutes].sort_by_key(side);

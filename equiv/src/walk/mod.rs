@@ -269,10 +269,7 @@ impl<'m> Walk<'m> {
             | Op::Mbarrier { .. }
             | Op::Call { .. }
             | Op::Brkpt
-            | Op::Opaque { .. } => {
-                let name = bitstable_ptx::syntax::print_op(&instruction.op);
-                self.stop(format!("`{name}` is not followed"))
-            }
+            | Op::Opaque { .. } => self.unfollowed(instruction),
             Op::Bra { .. } | Op::BrxIdx { .. } | Op::Ret { .. } | Op::Exit | Op::Trap => {
                 self.stop("a branch inside a block")
             }

@@ -46,8 +46,20 @@ enum Treatment {
     CopyFenced,
 }
 
+/// What the machine code of a combine may hold beyond operations that round once.
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Debug)]
+pub enum Freedom {
+    /// Nothing.
+    RoundsOnce,
+    /// Fused multiply-adds, for those of the function.
+    Fma,
+    /// Whatever the target expands an approximate operation to.
+    Expanded,
+}
+
 /// A combine function that can be emitted.
 pub struct Combine<'c> {
+    freedom: Freedom,
     target: Target,
     arguments: Vec<Val<'c>>,
     body: Vec<(Op<'c>, Treatment)>,
@@ -59,9 +71,15 @@ impl<'c> Combine<'c> {
     pub fn new(block: Blk<'c>, target: &Target) -> Result<Combine<'c>, Refused> {
         let mut body = Vec::new();
         let mut returned = Vec::new();
+        let mut freedom = Freedom::RoundsOnce;
         for operation in ir::operations(block) {
             for inner in ir::walk(operation) {
-                treatment(inner, target).map_err(|why| refused_at(inner, why))?;
+                let treatment = treatment(inner, target).map_err(|why| refused_at(inner, why))?;
+                freedom = freedom.max(match treatment {
+                    Treatment::Pin(FloatOp::Fma, _) => Freedom::Fma,
+                    Treatment::Pin(..) | Treatment::Copy => Freedom::RoundsOnce,
+                    Treatment::CopyFenced => Freedom::Expanded,
+                });
             }
             if ir::name(operation) == RETURN {
                 returned = ir::operands(operation);
@@ -69,7 +87,13 @@ impl<'c> Combine<'c> {
                 body.push((operation, treatment));
             }
         }
-        Ok(Combine { target: target.clone(), arguments: ir::arguments(block), body, returned })
+        let (target, arguments) = (target.clone(), ir::arguments(block));
+        Ok(Combine { freedom, target, arguments, body, returned })
+    }
+
+    /// What its machine code may hold.
+    pub fn freedom(&self) -> Freedom {
+        self.freedom
     }
 
     /// Emits one combine: `left` and `right` hold one value for each operand of the reduction.

@@ -10,10 +10,12 @@
 //! # Held by
 //! M1: an assertion after every step. That the code folds the tree: the tests execute it.
 //! # Not here
-//! How one combine is evaluated (`combine.rs`) and how values change lanes (`exchange.rs`).
+//! How one combine is evaluated (`combine.rs`), how values change lanes (`exchange.rs`), and what a
+//! checker of the machine code is told (`mark.rs`).
 
 pub mod combine;
 pub mod exchange;
+pub mod mark;
 
 use std::rc::Rc;
 
@@ -31,31 +33,34 @@ use crate::{
     target::Target,
 };
 use combine::Combine;
+use mark::Marks;
 
 /// What emission works on.
 struct Emission<'a, 'c> {
     b: Builder<'c>,
     target: &'a Target,
     combine: &'a Combine<'c>,
+    marks: Option<Marks>,
     elements: &'a [Element],
     operands: Operands,
     state: State,
     values: Vec<Vec<Val<'c>>>,
 }
 
-/// Replaces the reduction `op` by what `plan` says, and erases it.
+/// Replaces the reduction `op` by what `plan` says, and erases it; with marks where there are any.
 pub fn lower<'c>(
     b: Builder<'c>,
     op: Op<'c>,
     lowered: &Lowered<'c>,
     plan: &Plan,
-    combine: &Combine<'c>,
+    (combine, marks): (&Combine<'c>, Option<Marks>),
     target: &Target,
 ) {
     let mut emission = Emission {
         b,
         target,
         combine,
+        marks,
         elements: &lowered.elements,
         operands: lowered.site.operands,
         state: State::new(&lowered.site),
@@ -85,6 +90,27 @@ impl<'c> Emission<'_, 'c> {
             };
             let registers = self.take_apart(operand, source, element);
             self.values.push(registers);
+        }
+        let Some(marks) = &self.marks else { return };
+        for (number, register) in source.distinct_registers().1.into_iter().enumerate() {
+            let values = self.with_elements(self.values.iter().map(|v| v[number]));
+            let marked = marks.elements(self.b, source, register, &values);
+            for (operand, value) in self.values.iter_mut().zip(marked) {
+                operand[number] = value;
+            }
+        }
+    }
+
+    fn with_elements(&self, values: impl IntoIterator<Item = Val<'c>>) -> Vec<(Val<'c>, Element)> {
+        values.into_iter().zip(self.elements.iter().copied()).collect()
+    }
+
+    /// One combine.
+    fn combine(&self, left: &[Val<'c>], right: &[Val<'c>]) -> Vec<Val<'c>> {
+        let values = self.combine.apply(self.b, left, right);
+        match &self.marks {
+            None => values,
+            Some(marks) => marks.combined(self.b, &self.with_elements(values)),
         }
     }
 
@@ -148,7 +174,7 @@ impl<'c> Emission<'_, 'c> {
             Subtree::Combine(left, right) => {
                 let left = self.folded(left);
                 let right = self.folded(right);
-                self.combine.apply(self.b, &left, &right)
+                self.combine(&left, &right)
             }
         }
     }
@@ -191,9 +217,21 @@ impl<'c> Emission<'_, 'c> {
 
     /// Puts the results together and hands them to the users.
     fn close(&self, op: Op<'c>, lowered: &Lowered<'c>, gather: &[u32]) {
+        let results: Vec<Vec<Val<'c>>> = (0..)
+            .zip(gather)
+            .map(|(number, &register)| {
+                let values = self.values.iter().map(|v| v[register as usize]);
+                match &self.marks {
+                    None => values.collect(),
+                    Some(marks) => {
+                        let (values, layout) = (self.with_elements(values), &lowered.site.result);
+                        marks.results(self.b, layout, number, &values)
+                    }
+                }
+            })
+            .collect();
         for (i, result) in ir::results(op).into_iter().enumerate() {
-            let registers: Vec<Val<'c>> =
-                gather.iter().map(|&r| self.values[i][r as usize]).collect();
+            let registers: Vec<Val<'c>> = results.iter().map(|values| values[i]).collect();
             let element = self.elements[i];
             match &lowered.result {
                 Results::Scalars => ir::replace(result, registers[0]),
@@ -233,9 +271,8 @@ impl<'c> Emission<'_, 'c> {
         let column = |side: &[Vec<Val<'c>>], register: usize| -> Vec<Val<'c>> {
             side.iter().map(|operand| operand[register]).collect()
         };
-        let results: Vec<Vec<Val<'c>>> = (0..left[0].len())
-            .map(|r| self.combine.apply(self.b, &column(left, r), &column(right, r)))
-            .collect();
+        let results: Vec<Vec<Val<'c>>> =
+            (0..left[0].len()).map(|r| self.combine(&column(left, r), &column(right, r))).collect();
         transposed(&results, self.elements.len())
     }
 

@@ -64,6 +64,7 @@ class Library:
             )
             self._ptx_unload = _function(handle.bitstable_ptx_unload, ctypes.c_uint64)
             self._equiv = _function(handle.bitstable_equiv, *_BUFFER, reply)
+            self._certify = _function(handle.bitstable_certify, *_BUFFER, reply)
             self._main = handle.bitstable_main
             version = handle.bitstable_version
         except (OSError, AttributeError) as error:
@@ -123,6 +124,16 @@ class Library:
         diagnostics, bug = _diagnostics(status, report)
         head = "bitstable failed to compare kernels" if bug else "cannot compare kernels"
         raise EquivalenceError("\n".join([f"{head}:", *(d.render() for d in diagnostics)]))
+
+    def certify(self, ptx: bytes) -> dict[str, Any]:
+        """Check the marked reductions of a kernel's PTX; `docs/verify.md` describes the answer.
+
+        Raises `ReductionOrderError` when the text is no kernel.
+        """
+        status, text, report = self._call(self._certify, ptx, len(ptx))
+        if status == DONE:
+            return json.loads(text)
+        raise _error(status, report)
 
     def main(self, arguments: list[str]) -> int:
         """Run the `bitstable` command, which writes to the process's streams; its exit status."""

@@ -80,6 +80,24 @@ class ReductionOrderError(CompilationError):
         return type(self), (self.diagnostics, self.bug)
 
 
+class CertificateError(ReductionOrderError):
+    """A pinned reduction whose PTX has no certificate (`TRITON_BITSTABLE_VERIFY=1`).
+
+    `refuted` tells whether it folds something else, or could not be checked.
+    """
+
+    def __init__(self, diagnostics: Sequence[Diagnostic], refuted: bool) -> None:
+        self.refuted = refuted
+        super().__init__(diagnostics, bug=refuted)
+
+    def _format_message(self) -> str:
+        head = "a certificate was refused" if self.refuted else "a certificate cannot be given"
+        return f"{head}:\n{self.error_message}"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.diagnostics, self.refuted)
+
+
 class EquivalenceError(RuntimeError):
     """A question to the static checker that it did not understand, or a bug of ours."""
 

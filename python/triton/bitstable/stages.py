@@ -23,7 +23,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
-from triton.bitstable import _native, text
+from triton.bitstable import _native, text, verify
 from triton.bitstable.errors import PLEASE_REPORT, Diagnostic, ReductionOrderError
 from triton.bitstable.frontend import ORDER_ATTRIBUTE, SHIELD_SYMBOL
 
@@ -101,6 +101,8 @@ def install(stages: dict[str, Stage]) -> None:
         stages["ttgir"] = _shield_first(stages["ttgir"])
     if "llir" in stages:
         stages["llir"] = _pin_first(stages["llir"])
+    if "ptx" in stages:
+        stages["ptx"] = verify.checked(stages["ptx"], REPORT_KEY)
 
 
 def _shield_first(make_ttgir: Stage) -> Stage:
@@ -118,7 +120,7 @@ def _pin_first(make_llir: Stage) -> Stage:
         scan = Scan.of(src)
         if not scan.concerns_us:
             return make_llir(src, metadata)
-        module, metadata[REPORT_KEY] = _pinned(src, scan)
+        module, metadata[REPORT_KEY] = _pinned(src, scan, verify.marks(metadata))
         result = make_llir(module, metadata)
         if SHIELD_SYMBOL in result:
             raise ReductionOrderError([_SURVIVOR], bug=True)
@@ -127,14 +129,18 @@ def _pin_first(make_llir: Stage) -> Stage:
     return llir
 
 
-def _pinned(src: Any, scan: Scan) -> tuple[Any, dict[str, Any]]:
+def _pinned(src: Any, scan: Scan, marked: bool) -> tuple[Any, dict[str, Any]]:
     try:
-        return rewrite(src, PIPELINE, scan)
+        return rewrite(src, _with_marks(PIPELINE) if marked else PIPELINE, scan)
     except ReductionOrderError as error:
         if error.diagnostics != (_UNREADABLE,):
             raise
         # A cheaper layout must never cost a compilation: the bits are the same without it.
-        return rewrite(src, "pin-reduce", scan)
+        return rewrite(src, _with_marks("pin-reduce") if marked else "pin-reduce", scan)
+
+
+def _with_marks(pipeline: str) -> str:
+    return pipeline.replace("pin-reduce", "pin-reduce{certify=true}")
 
 
 _UNREADABLE = Diagnostic(

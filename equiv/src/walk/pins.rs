@@ -1,7 +1,7 @@
 //! Parts of the canonical tree, followed through a walk.
 //!
 //! # Idea
-//! See `pins.rs`. A part is an atom like any other to the walk: moves, shuffles and shared memory
+//! See `pins.rs` of the crate. A part is an atom like any other to the walk: moves, shuffles and shared memory
 //! relocate it, and only a mark makes a new one.
 //! # Invariants
 //! - **N1** A part is made at a mark alone, and only of two parts that the canonical tree combines.
@@ -10,24 +10,35 @@
 //! # Held by
 //! N1: [`Walk::combined`], the one maker of larger parts. N2: [`Part::line`].
 
-use bitstable_ptx::ir::RegisterId;
+use bitstable_ptx::ir::{Instruction, Operand, RegisterId};
 use rustc_hash::{FxHashMap, FxHashSet};
 
-use super::{
-    Certificate,
-    marks::{Axis, Marker, May, Spread, What},
-    pattern::Reader,
-};
+use super::{Stop, Truth, Walk};
 use crate::{
     each::Each,
     graph::Node,
+    pins::{
+        Certificate,
+        marks::{Axis, Marker, May, Spread, What},
+        pattern::Reader,
+    },
     signature::Place,
     term::{Atom, Body, Mixer},
     told::Stuck,
     value::{Value, parts},
-    walk::{Stop, Truth, Walk},
 };
 
+/// Instructions of engines that work beside the threads, and of waiting for them.
+const ENGINES: [&str; 8] = [
+    "fence.proxy.",
+    "wgmma.",
+    "tcgen05.",
+    "mbarrier.",
+    "elect.sync",
+    "cp.async.bulk.",
+    "setmaxnreg.",
+    "griddepcontrol.",
+];
 
 /// Keeps the names of parts apart from all others.
 const SEED: u64 = 0x7069_6e73;
@@ -46,6 +57,8 @@ pub(crate) struct Part {
     pub from: u64,
     /// The logarithm of how many.
     height: u32,
+    /// Bits of the value, where its register is wider; 0: it is not.
+    pub narrow: u32,
 }
 
 /// Which elements are reduced to one: a position without its bits along the axis, in one execution
@@ -167,6 +180,43 @@ impl Walk<'_> {
         done
     }
 
+    /// An instruction that the walk does not follow. Where marks are all that is asked for, those of
+    /// the asynchronous engines are passed over: what they write to registers is not known, and what
+    /// they write to memory is taken to be nothing that a reduction stored.
+    pub(super) fn unfollowed(&mut self, instruction: &Instruction) -> Result<(), Stop> {
+        let name = bitstable_ptx::syntax::print_op(&instruction.op);
+        if self.pins.is_none() || !ENGINES.iter().any(|engine| name.starts_with(engine)) {
+            return self.stop(format!("`{name}` is not followed"));
+        }
+        let waits = ["mbarrier.try_wait", "mbarrier.test_wait"].iter().any(|w| name.starts_with(w));
+        match instruction.operands.first() {
+            Some(Operand::Register(register)) => {
+                // A wait that is over; one that is not is tried again.
+                let value = if waits { Value::Bits(Each::All(1)) } else { Value::Undefined };
+                self.registers[register.index()] = value;
+            }
+            Some(Operand::Vector(all)) => {
+                for part in all {
+                    if let Operand::Register(register) = part {
+                        self.registers[register.index()] = Value::Undefined;
+                    }
+                }
+            }
+            Some(Operand::Pair(lane, elected)) => {
+                let threads = self.threads;
+                if let Operand::Register(register) = &**lane {
+                    self.registers[register.index()] = Value::Bits(Each::All(0));
+                }
+                if let Operand::Register(register) = &**elected {
+                    let first = Each::from_fn(threads, |thread| u64::from(thread % 32 == 0));
+                    self.registers[register.index()] = Value::Bits(first);
+                }
+            }
+            Some(_) | None => {}
+        }
+        Ok(())
+    }
+
     fn mark(&mut self, pins: &mut Pins, mark: &Mark) -> Result<(), Stop> {
         let pin = mark.marker.pin;
         if !pins.reductions.contains_key(&pin) {
@@ -193,15 +243,13 @@ impl Walk<'_> {
                 What::Element { place, .. } => element(pins, mark, place, at),
                 What::Combine => match known.get(&bodies) {
                     Some(parts) => Ok(parts.clone()),
-                    None => self.combined(pins, pin, &bodies),
+                    None => self.combined(pins, pin, (&bodies, &mark.marker.narrow)),
                 },
-                What::Result(place) => result(pins, pin, place, at, &bodies),
+                What::Result(place) => {
+                    let to = (pin, place.position(at.0, at.1));
+                    self.left(pins, to, (&bodies, &mark.marker.narrow))
+                }
             };
-            if let (What::Result(_), Some(reduction)) =
-                (&mark.marker.what, pins.reductions.get_mut(&pin))
-            {
-                reduction.results += 1;
-            }
             match parts {
                 Ok(parts) => {
                     if mark.marker.what == What::Combine {
@@ -218,6 +266,16 @@ impl Walk<'_> {
         }
         self.replace(pins, mark, &made);
         Ok(())
+    }
+
+    /// The results of one thread, at a position.
+    fn left(&self, pins: &mut Pins, to: (u32, u64), values: (&[Body], &[u32])) -> Made {
+        let Some(graph) = &self.world.algebra.graph else {
+            return Err(Wrong::Unknown("there is no graph".into()));
+        };
+        let Some(reduction) = pins.reductions.get_mut(&to.0) else { return Ok(Vec::new()) };
+        reduction.results += 1;
+        result(&Reader::new(graph, &self.world.labels, &pins.parts), reduction, to, values)
     }
 
     /// The names of what was moved, an operand each.
@@ -237,7 +295,8 @@ impl Walk<'_> {
 
     /// Lets registers hold parts; what threads hold that are not here is nobody's.
     fn replace(&mut self, pins: &mut Pins, mark: &Mark, made: &[Option<Vec<Part>>]) {
-        for (operand, (target, narrow)) in mark.targets.iter().zip(&mark.marker.narrow).enumerate() {
+        for (operand, (target, narrow)) in mark.targets.iter().zip(&mark.marker.narrow).enumerate()
+        {
             let bytes = (self.body.registers[target.index()].ty.bits() / 8) as u8;
             let (threads, algebra) = (self.threads, &mut self.world.algebra);
             let atoms = Each::from_fn(threads, |thread| {
@@ -261,7 +320,7 @@ impl Walk<'_> {
     }
 
     /// What one combine made of one thread's parts.
-    fn combined(&mut self, pins: &mut Pins, pin: u32, bodies: &[Body]) -> Made {
+    fn combined(&mut self, pins: &mut Pins, pin: u32, (bodies, narrow): (&[Body], &[u32])) -> Made {
         let (Some(graph), labels) = (&self.world.algebra.graph, &self.world.labels) else {
             return Err(Wrong::Unknown("there is no graph".into()));
         };
@@ -272,8 +331,11 @@ impl Walk<'_> {
         let found = reader.parts(bodies).map_err(Wrong::Unknown)?;
         let (low, high) = neighbours(&found, (pin, reduction.execution)).map_err(Wrong::Fault)?;
         reader.sides(low.from, high.from);
-        let names: Vec<Body> =
-            bodies.iter().map(|b| reader.name(*b)).collect::<Result<_, _>>().map_err(Wrong::Unknown)?;
+        let names: Vec<Body> = bodies
+            .iter()
+            .map(|b| reader.name(*b))
+            .collect::<Result<_, _>>()
+            .map_err(Wrong::Unknown)?;
         let of = format!("{low} and {high}");
         match &reduction.pattern {
             Some(pattern) if pattern.names == names => {}
@@ -292,8 +354,10 @@ impl Walk<'_> {
             }
         }
         reduction.combines += 1;
-        let part = |operand| Part { operand, height: low.height + 1, ..low };
-        Ok((0..bodies.len()).map(part).collect())
+        let narrow = (0..).zip(narrow);
+        Ok(narrow
+            .map(|(operand, &narrow)| Part { operand, narrow, height: low.height + 1, ..low })
+            .collect())
     }
 }
 
@@ -309,33 +373,33 @@ fn element(pins: &Pins, mark: &Mark, place: &Spread, (lane, warp): (usize, usize
     }
     let (from, rest) = reduction.axis.split(place.position(lane, warp));
     let line = Line { pin, execution: reduction.execution, rest };
-    let part = |operand| Part { operand, line, from, height: 0 };
-    Ok((0..mark.targets.len()).map(part).collect())
+    let narrow = (0..).zip(&mark.marker.narrow);
+    Ok(narrow.map(|(operand, &narrow)| Part { operand, line, from, height: 0, narrow }).collect())
 }
 
 /// Whether one thread's results are what they should be; they go on as they are.
 fn result(
-    pins: &Pins,
-    pin: u32,
-    place: &Spread,
-    (lane, warp): (usize, usize),
-    bodies: &[Body],
+    reader: &Reader<'_>,
+    reduction: &Reduction,
+    (pin, rest): (u32, u64),
+    (bodies, narrow): (&[Body], &[u32]),
 ) -> Made {
-    let Some(reduction) = pins.reductions.get(&pin) else { return Ok(Vec::new()) };
-    let rest = place.position(lane, warp);
     let line = Line { pin, execution: reduction.execution, rest };
+    let height = reduction.axis.along;
     let mut all = Vec::with_capacity(bodies.len());
-    for (operand, body) in bodies.iter().enumerate() {
+    for (operand, (body, &narrow)) in bodies.iter().zip(narrow).enumerate() {
         if *body == Atom::UNDEFINED.body {
             return Err(Wrong::Unknown("a result that is not known".into()));
         }
-        let wanted = Part { operand, line, from: 0, height: reduction.axis.along };
-        match pins.parts.get(body) {
-            Some(part) if *part == wanted => all.push(*part),
-            Some(part) => return Err(Wrong::Fault(misplaced(part, &wanted))),
+        let wanted = Part { operand, line, from: 0, height, narrow };
+        match reader.held(*body) {
+            Some(part) if part == wanted => all.push(part),
+            Some(part) => return Err(Wrong::Fault(misplaced(&part, &wanted))),
             None => {
-                let what = format!("the result for {wanted} is not what their last combine made");
-                return Err(Wrong::Fault(what));
+                return Err(Wrong::Fault(format!(
+                    "the result for {wanted} is not what their last combine made, but {}",
+                    reader.words(&[*body]).concat()
+                )));
             }
         }
     }
@@ -360,7 +424,9 @@ fn misplaced(part: &Part, wanted: &Part) -> String {
 fn neighbours(found: &[Part], (pin, execution): (u32, u64)) -> Result<(Part, Part), String> {
     let mut distinct: Vec<Part> = Vec::new();
     for part in found {
-        let known = distinct.iter().any(|p| Part { operand: part.operand, ..*p } == *part);
+        let known = distinct
+            .iter()
+            .any(|p| Part { operand: part.operand, narrow: part.narrow, ..*p } == *part);
         if !known {
             distinct.push(*part);
         }
