@@ -63,6 +63,7 @@ fn main() {
     for (kind, [count, differing]) in &total.kinds {
         println!("{count:7} {differing:7} differ  {kind}");
     }
+    println!("slowest walk: {:.1} s, {}", total.slowest.0.as_secs_f64(), total.slowest.1);
     println!(
         "seed {seed}: {} kernels, {} mutants ({} refused): {} differ, {} proved equal, {} equal but \
          not proved, {} not followed; {} over-merges, {} faults unseen; {:.0} s",

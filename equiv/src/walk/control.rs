@@ -27,7 +27,7 @@ impl<'m> Walk<'m> {
             if self.latch == Some(block) {
                 return Ok(());
             }
-            self.spend()?;
+            self.spend(1)?;
             if matches!(instruction.op, Op::Trap) {
                 return self.stop("a trap");
             }

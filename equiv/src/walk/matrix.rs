@@ -15,7 +15,10 @@ use bitstable_ptx::{
 };
 use smallvec::SmallVec;
 
-use super::{Stop, Walk, shared::Cell};
+use super::{
+    Stop, Walk,
+    shared::{Cell, Runs},
+};
 use crate::{
     each::Each,
     graph::Node,
@@ -40,7 +43,7 @@ impl<'m> Walk<'m> {
         for (matrix, target) in targets.iter().enumerate().take(usize::from(number)) {
             let mut rows = Vec::with_capacity(self.threads);
             for thread in 0..self.threads {
-                let mut cells = Vec::with_capacity(2);
+                let mut cells = Runs::new();
                 for half in 0..2 {
                     let (provider, column) = element(thread, matrix, half, trans);
                     let address = addresses.at(provider) + 2 * column as u64;

@@ -47,8 +47,9 @@ use crate::{
 use decode::Decoded;
 use shared::{Copies, Shared};
 
-/// Thread instructions of one walk.
+/// Thread instructions of one walk, and of one CTA; see [`cost`].
 const BUDGET: u64 = 1 << 33;
+const CTA_BUDGET: u64 = 1 << 27;
 /// Branches within branches.
 const DEEPEST: u32 = 128;
 
@@ -94,6 +95,7 @@ pub(crate) struct Walk<'m> {
     /// Marks to check on the way.
     pub(crate) pins: Option<Box<pins::Pins>>,
     spent: u64,
+    spent_here: u64,
     depth: u32,
     /// The instruction that is being done.
     pc: usize,
@@ -145,6 +147,7 @@ impl<'m> Walk<'m> {
             contractions: Vec::new(),
             pins: None,
             spent: 0,
+            spent_here: 0,
             depth: 0,
             pc: 0,
         }
@@ -153,6 +156,7 @@ impl<'m> Walk<'m> {
     /// Walks one CTA; without a grid, any.
     pub fn run(&mut self, cta: Option<[u32; 3]>) -> Result<(), Stop> {
         self.cta = cta;
+        self.spent_here = 0;
         self.registers.fill(Value::Undefined);
         self.path = None;
         self.when = None;
@@ -172,8 +176,8 @@ impl<'m> Walk<'m> {
     fn straight(&mut self, start: usize, end: usize) -> Result<(), Stop> {
         for pc in start..end {
             self.pc = pc;
-            self.spend()?;
             let instruction = &self.body.instructions[pc];
+            self.spend(cost(&instruction.op))?;
             if let Some(graph) = &mut self.world.algebra.graph {
                 graph.maker.pc = pc as u32;
             }
@@ -183,9 +187,10 @@ impl<'m> Walk<'m> {
         Ok(())
     }
 
-    fn spend(&mut self) -> Result<(), Stop> {
-        self.spent += self.threads as u64;
-        if self.spent > BUDGET {
+    fn spend(&mut self, cost: u64) -> Result<(), Stop> {
+        self.spent += cost * self.threads as u64;
+        self.spent_here += cost * self.threads as u64;
+        if self.spent > BUDGET || self.spent_here > CTA_BUDGET {
             return self.stop("the kernel runs for longer than is followed");
         }
         Ok(())
@@ -318,6 +323,19 @@ pub(crate) enum Truth {
     No,
     Yes,
     If(Atom),
+}
+
+/// What walking an instruction takes, of what a simple one takes: roughly, for the budget.
+fn cost(op: &Op) -> u64 {
+    if matches!(op, Op::Mma { .. }) {
+        128
+    } else if matches!(op, Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::CpAsync { .. }) {
+        32
+    } else if matches!(op, Op::Ld { .. } | Op::St { .. } | Op::Atom { .. }) {
+        8
+    } else {
+        1
+    }
 }
 
 pub(crate) fn place(instruction: &Instruction) -> Place {

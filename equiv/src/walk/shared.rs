@@ -11,6 +11,7 @@
 //! S1 and S2: [`Shared::read`], [`Shared::write`]; `tests/races.rs`.
 
 use bitstable_ptx::ir::{Barrier, Instruction};
+use smallvec::SmallVec;
 
 use super::{Stop, Truth, Walk, global::Pointer};
 use crate::{
@@ -22,6 +23,8 @@ use crate::{
 const PAGE: usize = 256;
 /// More than any GPU has.
 const MOST_SHARED: u64 = 1 << 20;
+/// Stores that are remembered.
+const MOST_ENTRIES: usize = 1 << 22;
 
 /// Who accessed a byte: a thread by its number, a warp's threads together, or more.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
@@ -101,9 +104,14 @@ struct Byte {
     at: u8,
 }
 
+/// What was read: numbers of bytes, and what they hold; `None` where nothing was stored.
+pub(super) type Runs = SmallVec<[(u8, Option<Cell>); 1]>;
+
 pub(super) struct Shared {
     pages: Vec<Option<Box<[Byte; PAGE]>>>,
     entries: Vec<Entry>,
+    /// Entries before this one were counted: what is stored over them is a new entry.
+    counted: usize,
     cta: u32,
     warps: Vec<u32>,
 }
@@ -111,12 +119,14 @@ pub(super) struct Shared {
 impl Shared {
     pub fn new(threads: usize) -> Self {
         let entries = Vec::new();
-        Self { pages: Vec::new(), entries, cta: 0, warps: vec![0; threads.div_ceil(32)] }
+        let warps = vec![0; threads.div_ceil(32)];
+        Self { pages: Vec::new(), entries, counted: 0, cta: 0, warps }
     }
 
     /// Stores so far.
-    pub fn entries(&self) -> usize {
-        self.entries.len()
+    pub fn entries(&mut self) -> usize {
+        self.counted = self.entries.len();
+        self.counted
     }
 
     /// What was stored since is not known: another iteration may have stored it.
@@ -127,8 +137,8 @@ impl Shared {
     }
 
     /// Before a branch that is not known.
-    pub fn fork(&self) -> Fork {
-        Fork { entries: self.entries.len(), cta: self.cta, warps: self.warps.clone() }
+    pub fn fork(&mut self) -> Fork {
+        Fork { entries: self.entries(), cta: self.cta, warps: self.warps.clone() }
     }
 
     /// Before the second way: what the first stored is not there.
@@ -184,16 +194,15 @@ impl Shared {
             || warp == Some(thread / 32) && then.warp < self.warps[thread as usize / 32]
     }
 
-    /// The parts of `bytes` bytes at an address: numbers of bytes, and what they hold; `None` where
-    /// nothing was stored.
+    /// The parts of `bytes` bytes at an address.
     pub fn read(
         &mut self,
         address: u64,
         bytes: u8,
         thread: u32,
-    ) -> Result<Vec<(u8, Option<Cell>)>, &'static str> {
+    ) -> Result<Runs, &'static str> {
         let now = self.now(thread);
-        let (mut out, mut at) = (Vec::with_capacity(1), 0);
+        let (mut out, mut at) = (Runs::new(), 0);
         while at < bytes {
             let byte = self.byte(address + u64::from(at));
             let Some(index) = (byte.entry as usize).checked_sub(1) else {
@@ -225,6 +234,19 @@ impl Shared {
             at += run;
         }
         Ok(out)
+    }
+
+    /// The entry whose bytes are all at this place, and nothing else there: it can be used again.
+    fn replaced(&self, address: u64, bytes: u8) -> Option<usize> {
+        let first = self.byte(address).entry;
+        let index = (first as usize).checked_sub(1)?;
+        let whole = index >= self.counted
+            && self.entries[index].bytes == bytes
+            && (0..bytes).all(|at| {
+                let byte = self.byte(address + u64::from(at));
+                byte.entry == first && byte.at == at
+            });
+        whole.then_some(index)
     }
 
     pub fn write(
@@ -263,14 +285,22 @@ impl Shared {
             entry.written = now;
             return Ok(());
         }
-        self.entries.push(Entry {
+        let fresh = Entry {
             cell,
             bytes,
             writer: Party::Thread(thread),
             written: now,
             reader: Party::Nobody,
             read: Moment::default(),
-        });
+        };
+        if let Some(index) = self.replaced(address, bytes) {
+            self.entries[index] = fresh;
+            return Ok(());
+        }
+        if self.entries.len() == MOST_ENTRIES {
+            return Err("more stores to shared memory than are followed");
+        }
+        self.entries.push(fresh);
         let entry = self.entries.len() as u32;
         for at in 0..bytes {
             self.set(address + u64::from(at), Byte { entry, at });
@@ -372,10 +402,10 @@ impl<'m> Walk<'m> {
     /// One value of what each thread read.
     pub(super) fn gathered(
         &mut self,
-        rows: &[Option<Vec<(u8, Option<Cell>)>>],
+        rows: &[Option<Runs>],
         bytes: u8,
     ) -> Value {
-        let runs = |cells: &Vec<(u8, Option<Cell>)>| cells.iter().map(|(run, _)| *run).min();
+        let runs = |cells: &Runs| cells.iter().map(|(run, _)| *run).min();
         let unit = rows.iter().flatten().filter_map(runs).min().unwrap_or(bytes);
         let unit = if bytes.is_multiple_of(unit) { unit } else { 1 };
         let mut each = Vec::with_capacity(usize::from(bytes / unit));

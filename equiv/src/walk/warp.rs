@@ -29,6 +29,7 @@ impl<'m> Walk<'m> {
         let under = self.under(instruction);
         let guard = self.own_guard(instruction);
         let here = self.known(under.as_ref(), "a shuffle")?;
+        self.members(instruction, 3, &here)?;
         let threads = self.threads;
         let found: Vec<(usize, bool)> = (0..threads)
             .map(|thread| {
@@ -55,6 +56,28 @@ impl<'m> Walk<'m> {
         Ok(())
     }
 
+    /// The lanes that an instruction names have to be those that are here.
+    fn members(
+        &mut self,
+        instruction: &Instruction,
+        number: usize,
+        here: &Each<bool>,
+    ) -> Result<(), Stop> {
+        let Value::Bits(named) = self.source(instruction, number)? else {
+            return self.stop("members of a warp that are no number");
+        };
+        for start in (0..self.threads).step_by(32) {
+            let lanes = start..(start + 32).min(self.threads);
+            let present = lanes.clone().filter(|lane| here.at(*lane));
+            let present = present.fold(0u64, |mask, lane| mask | 1 << (lane % 32));
+            let exist = u64::MAX >> (64 - lanes.len());
+            if !lanes.into_iter().all(|t| !here.at(t) || named.at(t) & exist == present) {
+                return self.stop("members of a warp that are not those that are here");
+            }
+        }
+        Ok(())
+    }
+
     /// Predicates that are numbers; others are no vote that is followed.
     pub(super) fn vote(&mut self, instruction: &'m Instruction, mode: Vote) -> Result<(), Stop> {
         let decoded = self.decoded(instruction)?;
@@ -62,6 +85,7 @@ impl<'m> Walk<'m> {
         let under = self.under(instruction);
         let guard = self.own_guard(instruction);
         let here = self.known(under.as_ref(), "a vote")?;
+        self.members(instruction, 1, &here)?;
         let Value::Bits(asked) = asked else {
             return self.stop("a vote on a condition that is not known");
         };

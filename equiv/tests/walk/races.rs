@@ -91,3 +91,36 @@ fn a_barrier_is_for_all_threads() {
     let part = kernel(64, "setp.lt.u32 %p0, %t, 32; @%p0 bar.sync 0; st.global.u32 [%o], %t;");
     assert!(obstacle(&part).contains("not all threads"));
 }
+
+#[test]
+fn a_shuffle_names_the_lanes_that_take_part() {
+    let named = |members: &str| {
+        kernel(
+            32,
+            &format!(
+                "ld.global.b32 %r0, [%x]; shfl.sync.bfly.b32 %r1, %r0, 1, 31, {members};
+                 st.global.b32 [%o], %r1;"
+            ),
+        )
+    };
+    digest(&named("-1"));
+    assert!(obstacle(&named("16")).contains("members"));
+    assert!(obstacle(&named("%r0")).contains("members"));
+}
+
+#[test]
+fn a_loop_that_stores_again_and_again_takes_no_more_memory() {
+    let times = |count: u32| {
+        kernel(
+            32,
+            &format!(
+                "mov.u32 %r0, smem; add.u32 %r1, %r0, %b4; mov.u32 %r2, 0;
+                 again: cvt.rn.f32.u32 %f0, %r2; st.shared.f32 [%r1], %f0; add.u32 %r2, %r2, 1;
+                 setp.lt.u32 %p0, %r2, {count}; @%p0 bra again;
+                 ld.shared.f32 %f1, [%r1]; st.global.f32 [%o], %f1;"
+            ),
+        )
+    };
+    assert_same(&times(40000), &kernel(32, "st.global.f32 [%o], 0f471c3f00;"));
+    assert!(obstacle(&times(u32::MAX)).contains("longer than is followed"));
+}
