@@ -64,7 +64,7 @@ pub struct Certificate {
     pub pin: u32,
     /// Elements that are reduced to one.
     pub extent: u64,
-    /// Combines that were checked, a thread and an execution each.
+    /// Combines that were checked, an execution each; those of one term count once.
     pub combines: u64,
     /// Results that were checked.
     pub results: u64,

@@ -149,7 +149,7 @@ impl<'a> Reader<'a> {
                 Some(comparison) => self.compared(comparison, args)?,
                 None => (self.fresh(body)?, false),
             },
-            Ok(_) | Err(_) => match self.cleared(body) {
+            Ok(_) | Err(_) => match self.cleared(body).or_else(|| self.low(body)) {
                 Some(inside) => self.signed(inside)?,
                 None => (self.fresh(body)?, false),
             },
@@ -203,6 +203,33 @@ impl<'a> Reader<'a> {
         if keeps(a, b) { Some(b) } else { keeps(b, a).then_some(a) }
     }
 
+    /// The narrow part whose byte this is.
+    fn low(&self, body: Body) -> Option<Body> {
+        let Ok(Node::Slice(of, from, _)) = self.node(body) else { return None };
+        // The low 16 bits are where it begins; above them is the size of the whole.
+        if from & 0xffff != 0 {
+            return None;
+        }
+        let of = self.cleared(*of).unwrap_or(*of);
+        self.narrow(of)?;
+        match self.graph.get(of) {
+            Some(Node::Pack { parts, .. }) => parts.first().copied(),
+            Some(_) | None => Some(of),
+        }
+    }
+
+    /// Whether it is zero: a number, or what is above a narrow part.
+    fn vacant(&self, body: Body) -> bool {
+        match self.node(body) {
+            Ok(Node::Constant { bits, .. }) => *bits == 0,
+            Ok(Node::Slice(of, from, _)) => {
+                let of = self.cleared(*of).unwrap_or(*of);
+                from & 0xffff != 0 && self.narrow(of).is_some()
+            }
+            Ok(_) | Err(_) => false,
+        }
+    }
+
     /// Bits of a narrow part with zeros above it.
     fn narrow(&self, body: Body) -> Option<u32> {
         if let Some(part) = self.parts.get(&body) {
@@ -210,8 +237,8 @@ impl<'a> Reader<'a> {
         }
         let Some(Node::Pack { parts, .. }) = self.graph.get(body) else { return None };
         let (first, rest) = parts.split_first()?;
-        let zero = |b: &Body| matches!(self.graph.get(*b), Some(Node::Constant { bits: 0, .. }));
-        if rest.iter().all(zero) { self.narrow(*first) } else { None }
+        let first = self.low(*first).unwrap_or(*first);
+        if rest.iter().all(|body| self.vacant(*body)) { self.narrow(first) } else { None }
     }
 
     /// The part that a value is, whatever was cleared above it.
@@ -221,13 +248,7 @@ impl<'a> Reader<'a> {
                 return Some(*part);
             }
             body = match self.graph.get(body)? {
-                // The low 16 bits are where it begins; above them is the size of the whole.
-                Node::Slice(of, from, _)
-                    if from & 0xffff == 0
-                        && self.narrow(self.cleared(*of).unwrap_or(*of)).is_some() =>
-                {
-                    *of
-                }
+                Node::Slice(..) => self.low(body)?,
                 Node::Pack { parts, .. } if self.narrow(body).is_some() => *parts.first()?,
                 Node::Join { .. } => self.cleared(body)?,
                 Node::Constant { .. }
@@ -235,7 +256,6 @@ impl<'a> Reader<'a> {
                 | Node::Linear { .. }
                 | Node::Offset { .. }
                 | Node::Load(..)
-                | Node::Slice(..)
                 | Node::Flipped(_)
                 | Node::Apply { .. }
                 | Node::Member { .. }
@@ -250,6 +270,9 @@ impl<'a> Reader<'a> {
         if let Some(part) = self.parts.get(&body) {
             let side = u64::from(part.from == self.sides[1]);
             return Ok(mixer(1).word(side).word(part.operand as u64).finish());
+        }
+        if self.vacant(body) {
+            return Ok(mixer(14).finish());
         }
         let mut args = Vec::new();
         for operand in self.operands(body)? {

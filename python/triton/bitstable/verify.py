@@ -46,7 +46,7 @@ class Certificate:
     extent: int
     """How many elements are reduced to one."""
     combines: int
-    """Combines that were checked, one for each thread and execution."""
+    """Combines that were checked, in every execution that was followed; equal terms count once."""
     results: int
     """Results that were checked."""
     pattern: tuple[str, ...]
