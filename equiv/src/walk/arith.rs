@@ -1,10 +1,10 @@
 //! Operations on data, one term an element.
 //!
 //! # Invariants
-//! - **A1** One spelling of a value: `fma(x, 1, y)` is the addition, `fma(x, y, -0)` the product,
-//!   and minus zero added is nothing, as IEEE has it for every operand but the payload of a NaN.
-//! - **A2** Signs stand outside products, and a difference is a sum: exact where rounding does not
-//!   know the sign, but for the sign of a NaN.
+//! - **A1** One spelling of a value: `fma(x, 1, y)` is the addition and `fma(x, y, -0)` the product,
+//!   bit for bit. `x + -0` is not `x`, whose bits a NaN would show.
+//! - **A2** Only one factor of a product has a sign, and a difference is a sum: exact where rounding
+//!   does not know the sign. The negative of a product is another, as NaNs have one sign.
 //! - **A3** A sum that ptxas may fuse with a product keeps a name of its own, and its place.
 
 use bitstable_ptx::ir::{FloatBinary, FloatMode, FloatUnary, Op, Round, Scalar};
@@ -55,9 +55,6 @@ impl<'m> Walk<'m> {
         }
         if let Op::FmaMixed { op: which, fused, from, mode } = op {
             return self.mixed((*which, *fused, *from, *mode), result, sources, bytes);
-        }
-        if let Some(other) = absorbed(op, sources) {
-            return Ok(other);
         }
         if let Some(value) = self.signed(op, result, sources, (sizes, bytes))? {
             return Ok(value);
@@ -112,11 +109,8 @@ impl<'m> Walk<'m> {
             }
             (Op::FloatBinary { op: FloatBinary::Mul, ty, mode }, [a, b]) if symmetric(mode) => {
                 let ((a, x), (b, y)) = (unsigned_part(a, *ty), unsigned_part(b, *ty));
-                let product = self.labelled(op, "", result, (&[a, b], sizes), bytes)?;
-                if x == y {
-                    return Ok(Some(product));
-                }
-                Ok(self.flipped(&product, *ty))
+                let name = if x == y { "" } else { "minus " };
+                self.labelled(op, name, result, (&[a, b], sizes), bytes).map(Some)
             }
             (Op::Fma { ty, mode }, [a, b, c]) if symmetric(mode) => {
                 let ((a, x), (b, y)) = (unsigned_part(a, *ty), unsigned_part(b, *ty));
@@ -164,6 +158,7 @@ impl<'m> Walk<'m> {
         }
         let open = label.rounding == Rounding::OpenSum
             && sources.iter().any(|source| marked(source, Mark::PRODUCT));
+        let product = label.rounding == Rounding::OpenProduct;
         let label = if self.pins.is_some() && label.rounding != Rounding::Written {
             self.renamed(crate::pins::OPEN, &label)
         } else if open {
@@ -174,7 +169,6 @@ impl<'m> Walk<'m> {
             self.renamed(before, &label)
         };
         let atoms = self.applied(&label, sources, sizes);
-        let product = label.rounding == Rounding::OpenProduct;
         let atoms = if product {
             atoms.map(|atom| Atom { mark: atom.mark.with(Mark::PRODUCT), ..atom })
         } else {
@@ -352,25 +346,6 @@ fn degenerate_fma(op: &Op, sources: &[Value]) -> Option<(Op, [usize; 2])> {
         Some((simple(FloatBinary::Add), [0, 2]))
     } else if number(a) == Some(one) {
         Some((simple(FloatBinary::Add), [1, 2]))
-    } else {
-        None
-    }
-}
-
-/// The other operand, where one is minus zero and added.
-fn absorbed(op: &Op, sources: &[Value]) -> Option<Value> {
-    let (Op::FloatBinary { op: FloatBinary::Add, ty, mode }, [a, b]) = (op, sources) else {
-        return None;
-    };
-    let plain = FloatMode { round: mode.round, ..FloatMode::default() };
-    let (_, minus_zero) = format(*ty)?;
-    if *mode != plain || !matches!(mode.round, None | Some(Round::Rn)) {
-        return None;
-    }
-    if number(a) == Some(minus_zero) {
-        Some(b.clone())
-    } else if number(b) == Some(minus_zero) {
-        Some(a.clone())
     } else {
         None
     }

@@ -39,13 +39,15 @@ fn a_sum_that_ptxas_may_fuse_is_another_and_is_told() {
     assert_same(&half, &written);
     assert_eq!(signed(&open).contractions.len(), 1);
     assert_eq!(signed(&written).contractions, []);
+    let negative = of("mul.f32 %f3, %f0, 0fBF000000; add.f32 %f9, %f3, %f2;");
+    assert_eq!(signed(&negative).contractions.len(), 1);
     let fused = of("fma.rn.f32 %f9, %f0, %f1, %f2;");
     assert_differ(&fused, &open);
     assert_differ(&fused, &written);
 }
 
 #[test]
-fn signs_stand_outside_products() {
+fn only_one_factor_has_a_sign() {
     let minus = of("neg.f32 %f3, %f0; fma.rn.f32 %f9, %f3, %f1, %f2;");
     assert_same(&minus, &of("neg.f32 %f3, %f1; fma.rn.f32 %f9, %f0, %f3, %f2;"));
     assert_differ(&minus, &of("neg.f32 %f3, %f2; fma.rn.f32 %f9, %f0, %f1, %f3;"));
@@ -54,16 +56,20 @@ fn signs_stand_outside_products() {
     let difference = of("sub.rn.f32 %f9, %f0, %f1;");
     assert_same(&difference, &of("neg.f32 %f3, %f1; add.rn.f32 %f9, %f0, %f3;"));
     assert_differ(&difference, &of("sub.rn.f32 %f9, %f1, %f0;"));
+    // Of NaNs the product has one sign, and its negative the other.
+    let product = of("neg.f32 %f3, %f0; mul.rn.f32 %f9, %f3, %f1;");
+    assert_same(&product, &of("neg.f32 %f3, %f1; mul.rn.f32 %f9, %f0, %f3;"));
+    assert_differ(&product, &of("mul.rn.f32 %f3, %f0, %f1; neg.f32 %f9, %f3;"));
     // Rounding up is not the negative of rounding up.
     let up = of("neg.f32 %f3, %f0; mul.rp.f32 %f9, %f3, %f1;");
     assert_differ(&up, &of("mul.rp.f32 %f3, %f0, %f1; neg.f32 %f9, %f3;"));
 }
 
 #[test]
-fn minus_zero_adds_nothing_and_plus_zero_does() {
+fn fused_operations_may_be_plain_ones() {
+    // Of a NaN the sum has other bits.
     let plain = of("mov.f32 %f9, %f0;");
-    assert_same(&plain, &of("add.rn.f32 %f9, %f0, 0f80000000;"));
-    assert_differ(&plain, &of("add.rn.f32 %f9, %f0, 0f00000000;"));
+    assert_differ(&plain, &of("add.rn.f32 %f9, %f0, 0f80000000;"));
     let sum = of("add.rn.f32 %f9, %f0, %f1;");
     assert_same(&sum, &of("fma.rn.f32 %f9, %f0, 0f3F800000, %f1;"));
     let product = of("mul.rn.f32 %f9, %f0, %f1;");
