@@ -11,6 +11,7 @@ def pytest_configure(config):
     os.environ["TRITON_CACHE_DIR"] = _cache.name
     os.environ.setdefault("TRITON_DEFAULT_FP_FUSION", "1")
     os.environ.pop("TRITON_STRICT_REDUCTION_ORDERING", None)
+    os.environ.pop("TRITON_BITSTABLE_VERIFY", None)
     os.environ.pop("TRITON_BITSTABLE_EMULATE", None)
 
 

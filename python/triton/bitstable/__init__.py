@@ -5,7 +5,8 @@ A reduction that says `order="inner_tree"` folds one canonical tree, whatever th
 count or the target. The front end tags it (`frontend`), the compiler's stages hand it to a native
 library that lowers it (`stages`, `text`, `_native`), and everything else is Triton's. `emulate`
 runs kernels without a GPU, to the bit (`emulation`); `same_bits` keeps an autotuner to the
-configurations that are proved to return one's bits (`tuning`).
+configurations that are proved to return one's bits (`tuning`); `certificates` tells what was
+proved of a kernel's pinned reductions (`verify`).
 
 # Invariants
 - **B1** Importing this package imports neither Triton nor the native library: `triton/__init__.py`
@@ -20,9 +21,11 @@ from triton.bitstable._version import TRITON_VERSION, __version__
 
 __all__ = [
     "TRITON_VERSION",
+    "CertificateError",
     "EmulationError",
     "SameBitsError",
     "__version__",
+    "certificates",
     "emulate",
     "native_version",
     "same_bits",
@@ -41,6 +44,10 @@ def __getattr__(name: str) -> object:
         from triton.bitstable import emulation
 
         return getattr(emulation, name)
+    if name in ("certificates", "CertificateError"):
+        from triton.bitstable import errors, verify
+
+        return getattr(verify if name == "certificates" else errors, name)
     if name in ("same_bits", "SameBitsError"):
         from triton.bitstable import tuning
 
