@@ -120,10 +120,13 @@ fn shifted(value: &Value, ty: Scalar, by: u64, up: bool) -> Option<Value> {
 /// A mask of whole bytes that hang together.
 fn masked(value: &Value, ty: Scalar, mask: u64) -> Option<Value> {
     let total = (ty.bits() / 8) as u8;
+    if mask == 0 {
+        return None;
+    }
     let start = (mask.trailing_zeros() / 8) as u8;
     let length = ((mask >> (8 * u32::from(start))).trailing_ones() / 8) as u8;
     let exact = if length >= 8 { u64::MAX } else { ((1 << (8 * length)) - 1) << (8 * start) };
-    if mask == 0 || mask != exact || start + length > total {
+    if mask != exact || start + length > total {
         return None;
     }
     placed(value, total, start, length, start)

@@ -23,6 +23,8 @@ use crate::{
 const PAGE: usize = 256;
 /// More than any GPU has.
 const MOST_SHARED: u64 = 1 << 20;
+/// Barriers of a CTA are numbered up to here.
+const MOST_BARRIERS: u64 = 16;
 /// Stores that are remembered.
 const MOST_ENTRIES: usize = 1 << 22;
 
@@ -503,6 +505,9 @@ impl<'m> Walk<'m> {
         if kind != Barrier::Sync {
             return self.stop("a barrier that not all threads wait at");
         }
+        let Value::Bits(Each::All(0..MOST_BARRIERS)) = self.source(instruction, 0)? else {
+            return self.stop("a barrier whose number is not known, or is none");
+        };
         let threads = match self.source(instruction, 1) {
             Ok(value) => {
                 let Value::Bits(Each::All(threads)) = value else {

@@ -22,10 +22,10 @@ pub struct Change {
     registers: Vec<Register>,
 }
 
-type Find = fn(&Body, usize, &mut Random) -> Option<Change>;
+pub type Find = fn(&Body, usize, &mut Random) -> Option<Change>;
 
 /// All kinds, and what makes one at an instruction.
-const KINDS: [(&str, Find); 27] = [
+pub const KINDS: [(&str, Find); 27] = [
     ("operands swapped", |b, at, r| edited(b, at, |i| swapped(b, i, r))),
     ("another register", |b, at, r| edited(b, at, |i| renamed(b, at, i, r))),
     ("another number", |b, at, r| edited(b, at, |i| renumbered(b, i, r))),

@@ -93,6 +93,14 @@ fn a_barrier_is_for_all_threads() {
 }
 
 #[test]
+fn a_barrier_is_one_of_sixteen_and_the_same_for_all() {
+    digest(&exchange("bar.sync 15;", ""));
+    assert!(obstacle(&exchange("bar.sync 16;", "")).contains("barrier"));
+    let apart = "and.b32 %r9, %t, 1; bar.sync %r9;";
+    assert!(obstacle(&exchange(apart, "")).contains("barrier"));
+}
+
+#[test]
 fn a_shuffle_names_the_lanes_that_take_part() {
     let named = |members: &str| {
         kernel(
@@ -121,6 +129,7 @@ fn a_loop_that_stores_again_and_again_takes_no_more_memory() {
             ),
         )
     };
-    assert_same(&times(40000), &kernel(32, "st.global.f32 [%o], 0f471c3f00;"));
-    assert!(obstacle(&times(u32::MAX)).contains("longer than is followed"));
+    assert_same(&times(5000), &kernel(32, "st.global.f32 [%o], 0f459c3800;"));
+    let endless = "again: bra again;";
+    assert!(obstacle(&kernel(1024, endless)).contains("longer than is followed"));
 }
