@@ -1,15 +1,15 @@
-"""Certificates: that the PTX of a pinned reduction folds the canonical tree, checked as it compiles.
+"""Certificates: a pinned reduction's PTX folds the canonical tree, checked as it compiles.
 
 # Idea
-With `TRITON_BITSTABLE_VERIFY=1`, the lowering marks elements, combines and results with comments that
-reach PTX, and the native library walks that PTX symbolically (`docs/verify.md`). The PTX with the
-comments is what is shipped, so the certificate is about what runs.
+With `TRITON_BITSTABLE_VERIFY=1`, the lowering marks elements, combines and results with comments
+that reach PTX, and the native library walks that PTX symbolically (`docs/verify.md`). The PTX with
+the comments is what is shipped, so the certificate is about what runs.
 
 # Invariants
-- **V1** A pinned reduction without a certificate is an error, whatever the reason: a kernel that could
-  not be followed, marks that did not reach PTX, another order.
-- **V2** Whether a kernel is verified is a compile option, so a kernel that was not is never taken from
-  a cache for one that is.
+- **V1** A pinned reduction without a certificate is an error, whatever the reason: a kernel that
+  could not be followed, marks that did not reach PTX, another order.
+- **V2** Whether a kernel is verified is a compile option, so a kernel that was not is never taken
+  from a cache for one that is.
 
 # Held by
 V1: [`check`], and `tests/python/test_verify_errors.py`. V2: `tests/python/test_verify_knob.py`.
@@ -50,7 +50,7 @@ class Certificate:
     results: int
     """Results that were checked."""
     pattern: tuple[str, ...]
-    """What a combine does, for each operand: `L0` is its lower part of operand 0, `R0` its upper."""
+    """What a combine does, for each operand: `L0` and `R0` are operand 0's lower and upper part."""
     until: str | None
     """Where the walk ended, if it did not reach the kernel's end; every mark was seen before."""
 
@@ -58,8 +58,7 @@ class Certificate:
 def certificates(compiled: Any) -> list[Certificate]:
     """The certificates of a compiled kernel, in the order of its pinned reductions.
 
-    Reductions whose order does not matter have none. A kernel that was compiled without verification
-    has none either.
+    Reductions whose order does not matter have none, nor has a kernel that was not verified.
     """
     report = getattr(compiled.metadata, "bitstable", None) or {}
     found = report.get(CERTIFICATES_KEY, ())
