@@ -7,8 +7,9 @@
 //! # Invariants
 //! - **S1** A load is ordered behind the store it reads: the same thread's, or a barrier's.
 //! - **S2** A store is ordered behind what others read or wrote there, or writes the same value.
+//! - **S3** Until a copy is waited for, its place is touched by nobody else.
 //! # Held by
-//! S1 and S2: [`Shared::read`], [`Shared::write`]; `tests/races.rs`.
+//! S1 to S3: [`Shared::read`], [`Shared::write`]; `tests/races.rs`.
 
 use bitstable_ptx::ir::{Barrier, Instruction};
 use smallvec::SmallVec;
@@ -238,6 +239,27 @@ impl Shared {
         Ok(out)
     }
 
+    /// What was copied to a place is there, for the thread that waited for it.
+    fn arrive(
+        &mut self,
+        address: u64,
+        cell: Cell,
+        bytes: u8,
+        thread: u32,
+    ) -> Result<(), &'static str> {
+        let now = self.now(thread);
+        // Nobody stored there since: only the copy's own entry says that it is on its way.
+        let Some(index) = (self.byte(address).entry as usize).checked_sub(1) else {
+            return Err("a copy to nowhere");
+        };
+        let entry = &mut self.entries[index];
+        if entry.cell != Cell::Copied || entry.bytes != bytes {
+            return Err("a copy whose place is not known any more");
+        }
+        (entry.cell, entry.written) = (cell, now);
+        Ok(())
+    }
+
     /// The entry whose bytes are all at this place, and nothing else there: it can be used again.
     fn replaced(&self, address: u64, bytes: u8) -> Option<usize> {
         let first = self.byte(address).entry;
@@ -267,6 +289,9 @@ impl Shared {
                 continue;
             };
             let entry = self.entries[index];
+            if entry.cell == Cell::Copied {
+                return Err("a store to shared memory that a copy may still write");
+            }
             let equal = entry.cell == cell && entry.bytes == bytes && byte.at == at;
             same &= equal;
             if equal {
@@ -562,6 +587,9 @@ impl<'m> Walk<'m> {
         } else {
             Each::All(size)
         };
+        if !kept.all(|kept| kept <= size) {
+            return self.stop("a copy of more bytes than there is room for");
+        }
         let under = self.under(instruction);
         let here = self.known(under.as_ref(), "a copy")?;
         if here.all(|here| !here) {
@@ -645,7 +673,7 @@ impl<'m> Walk<'m> {
         while self.copies.groups.len() > keep {
             for copy in self.copies.groups.pop_front().unwrap_or_default() {
                 let Copy { thread, address, cell, bytes } = copy;
-                if let Err(race) = self.shared.write(address, cell, bytes, thread) {
+                if let Err(race) = self.shared.arrive(address, cell, bytes, thread) {
                     return self.stop(race);
                 }
             }

@@ -93,6 +93,28 @@ fn a_barrier_is_for_all_threads() {
 }
 
 #[test]
+fn nothing_may_meet_a_copy_that_is_under_way() {
+    let copied = |after: &str| {
+        kernel(
+            32,
+            &format!(
+                "mov.u32 %r0, smem; add.u32 %r1, %r0, %b4;
+                 cp.async.ca.shared.global [%r1], [%x], 4; cp.async.commit_group;
+                 {after}
+                 st.shared.b32 [%r1], %t; ld.shared.b32 %r2, [%r1]; st.global.b32 [%o], %r2;"
+            ),
+        )
+    };
+    digest(&copied("cp.async.wait_group 0;"));
+    assert!(obstacle(&copied("cp.async.wait_group 1;")).contains("copy"));
+    assert!(obstacle(&copied("bar.sync 0;")).contains("copy"));
+    let again = "cp.async.ca.shared.global [%r1], [%y], 4; cp.async.wait_all;";
+    assert!(obstacle(&copied(again)).contains("copy"));
+    let larger = "cp.async.ca.shared.global [%r1+512], [%y], 4, 8; cp.async.wait_all;";
+    assert!(obstacle(&copied(larger)).contains("copy"));
+}
+
+#[test]
 fn a_barrier_is_one_of_sixteen_and_the_same_for_all() {
     digest(&exchange("bar.sync 15;", ""));
     assert!(obstacle(&exchange("bar.sync 16;", "")).contains("barrier"));
