@@ -13,6 +13,7 @@
 //! O1: [`Reader::name`], which hashes the whole term. O2: [`Reader::parts`], which goes first.
 
 use rustc_hash::{FxHashMap, FxHashSet};
+use smallvec::{SmallVec, smallvec};
 
 use super::marks::May;
 use crate::{
@@ -66,6 +67,33 @@ fn spelling(name: &str, float: bool) -> Option<Comparison> {
     Some(Comparison { base, swapped, flipped })
 }
 
+type Operands = SmallVec<[Body; 4]>;
+
+/// A set of names, of which there are few.
+#[derive(Default)]
+struct Known {
+    few: SmallVec<[Body; 24]>,
+    more: FxHashSet<Body>,
+}
+
+impl Known {
+    /// Whether it was new.
+    fn insert(&mut self, body: Body) -> bool {
+        if self.few.contains(&body) {
+            return false;
+        }
+        if self.few.len() < self.few.inline_size() {
+            self.few.push(body);
+            return true;
+        }
+        self.more.insert(body)
+    }
+
+    fn count(&self) -> usize {
+        self.few.len() + self.more.len()
+    }
+}
+
 /// Reads the terms of one combine.
 pub(crate) struct Reader<'a> {
     graph: &'a Graph,
@@ -89,14 +117,14 @@ impl<'a> Reader<'a> {
 
     /// All parts in some terms; an error is for people.
     pub fn parts(&self, bodies: &[Body]) -> Result<Vec<Part>, String> {
-        let mut open: Vec<(Body, u32)> = bodies.iter().map(|body| (*body, 0)).collect();
-        let mut known: FxHashSet<Body> = FxHashSet::default();
+        let mut open: SmallVec<[(Body, u32); 32]> = bodies.iter().map(|body| (*body, 0)).collect();
+        let mut known = Known::default();
         let mut found = Vec::new();
         while let Some((body, depth)) = open.pop() {
             if !known.insert(body) {
                 continue;
             }
-            if known.len() > MOST || depth > DEEPEST {
+            if known.count() > MOST || depth > DEEPEST {
                 return Err("more than one combine between two marks".into());
             }
             if body == Atom::UNDEFINED.body {
@@ -114,19 +142,19 @@ impl<'a> Reader<'a> {
         self.graph.get(body).ok_or_else(|| "a combine takes in a value without a term".into())
     }
 
-    fn operands(&self, body: Body) -> Result<Vec<Body>, String> {
+    fn operands(&self, body: Body) -> Result<Operands, String> {
         Ok(match self.node(body)? {
-            Node::Apply { args, .. } => args.to_vec(),
-            Node::Join { label, parts } => self.graph.members(*label, parts),
-            Node::Member { of, .. } | Node::Flipped(of) | Node::Slice(of, ..) => vec![*of],
-            Node::Select { predicate, arms } => vec![*predicate, arms[0], arms[1]],
-            Node::Pack { parts, .. } => parts.to_vec(),
-            Node::Other { args, .. } => args.clone(),
+            Node::Apply { args, .. } => args.as_slice().into(),
+            Node::Join { label, parts } => self.graph.members(*label, parts).into(),
+            Node::Member { of, .. } | Node::Flipped(of) | Node::Slice(of, ..) => smallvec![*of],
+            Node::Select { predicate, arms } => smallvec![*predicate, arms[0], arms[1]],
+            Node::Pack { parts, .. } => parts.as_slice().into(),
+            Node::Other { args, .. } => args.as_slice().into(),
             Node::Linear { terms, .. } => {
                 terms.iter().flat_map(|(m, _)| m.iter().copied()).collect()
             }
-            Node::Offset { base, .. } => vec![*base],
-            Node::Constant { .. } | Node::Symbol(_) | Node::Load(..) => Vec::new(),
+            Node::Offset { base, .. } => smallvec![*base],
+            Node::Constant { .. } | Node::Symbol(_) | Node::Load(..) => Operands::new(),
         })
     }
 
@@ -274,7 +302,7 @@ impl<'a> Reader<'a> {
         if self.vacant(body) {
             return Ok(mixer(14).finish());
         }
-        let mut args = Vec::new();
+        let mut args = Operands::new();
         for operand in self.operands(body)? {
             args.push(self.name(operand)?);
         }

@@ -305,9 +305,7 @@ impl Walk<'_> {
                 };
                 let body = part.body();
                 if pins.parts.insert(body, part).is_none() {
-                    let words = [part.line.rest, part.line.execution, part.from];
-                    let args = words.map(|word| algebra.constant(word, 8).body).to_vec();
-                    algebra.named(body, || Node::Other { what: "part", args });
+                    algebra.named(body, || Node::Other { what: "part", args: Vec::new() });
                 }
                 Atom::whole(body)
             });
