@@ -199,3 +199,26 @@ fn the_text_is_linear_in_the_registers() {
     assert_eq!(count(&rewritten, &["f32"; 256].join(", ")), 1);
     pin(&rewritten);
 }
+
+/// Every register of an element, every combine and every result has a mark, on NVIDIA.
+#[test]
+fn code_that_is_to_be_certified_is_marked() {
+    let marked = |name| match rewrite(&data(name), "pin-reduce{certify=true}") {
+        Ok(rewritten) => rewritten.text,
+        Err(failure) => panic!("{failure:?}"),
+    };
+    let row = marked("rowsum_sm90.mlir");
+    assert_eq!(count(&row, "// bitstable.combine"), count(&row, "llvm.nvvm.add.rn.f"));
+    assert_eq!(count(&row, " open\""), 1, "one mark opens the reduction");
+    assert_eq!(count(&row, "has_side_effects"), count(&row, "// bitstable."));
+    assert!(count(&row, "// bitstable.result pin=0 narrow=0 at=0 lane=") > 0);
+    // One mark for a value and its index.
+    let index = marked("argmax_sm90.mlir");
+    assert_eq!(
+        count(&index, "// bitstable.element"),
+        count(&index, "mov.b32 $0, $2; mov.b32 $1, $3; // bitstable.element")
+    );
+    assert!(count(&index, "may=none") > 0);
+    assert_eq!(count(&marked("allsum_gfx942.mlir"), "bitstable."), 0);
+    assert_eq!(count(&pin(&data("rowsum_sm90.mlir")).text, "// bitstable."), 0);
+}
