@@ -9,7 +9,8 @@
 //! be the part that is the whole line it stands for. By induction, it is then the canonical tree.
 //! # Invariants
 //! - **V1** [`Proof::Certified`] says of every launch, of every execution of every mark that was
-//!   walked: the terms are in a graph without a collision.
+//!   walked: the terms are in a graph without a collision, and what combines do is compared by 128
+//!   bits of hash.
 //! - **V2** What could not be followed is [`Proof::Unknown`], unless every mark was walked before.
 //! # Taken for granted
 //! The marks: that they stand where the compiler says they do, and that places which hold one element
@@ -144,6 +145,9 @@ fn judged(
     if let Some((pin, what, place)) = &pins.fault {
         let at = Told::new(place, module, Some(body));
         return Proof::Refuted(Fault { pin: *pin, what: what.clone(), at });
+    }
+    if pins.collided {
+        return unmarked(0, "two parts of reductions have one hash".into());
     }
     if let Some(what) = collision {
         return unmarked(0, what);

@@ -189,8 +189,10 @@ impl<'a> Reader<'a> {
     /// A comparison in its one spelling.
     fn comparison(&self, label: LabelId) -> Option<(Comparison, &'a str)> {
         let (compare, ty) = self.labels.name(label).strip_prefix("setp.")?.split_once('.')?;
-        let float =
-            ty.rsplit('.').next().is_some_and(|ty| ty.starts_with(['f', 'b']) && ty != "b16");
+        let float = ty
+            .rsplit('.')
+            .next()
+            .is_some_and(|ty| ty.starts_with(['f', 'e']) || ty.starts_with("bf"));
         Some((spelling(compare, float)?, ty))
     }
 
@@ -303,7 +305,15 @@ impl<'a> Reader<'a> {
             return Ok(mixer(14).finish());
         }
         let mut args = Operands::new();
-        for operand in self.operands(body)? {
+        let mut operands = self.operands(body)?;
+        if let Node::Select { predicate, .. } = self.node(body)? {
+            // The complement of a condition chooses the other way round.
+            let (condition, flipped) = self.signed(*predicate)?;
+            args.push(condition);
+            operands.remove(0);
+            operands.rotate_left(usize::from(flipped));
+        }
+        for operand in operands {
             args.push(self.name(operand)?);
         }
         let head = match self.node(body)? {

@@ -213,7 +213,8 @@ fn elements_of_an_earlier_execution_are_refuted() {
 
 #[test]
 fn what_cannot_be_followed_is_no_certificate() {
-    let proof = mutant("add.rn.f32", "mul.wide.u32 %rd3", "mov.u32 %r7, %smid;\n  mul.wide.u32 %rd3");
+    let proof =
+        mutant("add.rn.f32", "mul.wide.u32 %rd3", "mov.u32 %r7, %smid;\n  mul.wide.u32 %rd3");
     assert!(matches!(proof, Proof::Unknown(_)), "{proof:?}");
     // After all marks, it does not matter to them; it is told.
     let text = kernel("add.rn.f32").replace("  ret;", "  trap;");
@@ -255,4 +256,32 @@ fn narrow_values_are_known_without_what_is_above_them() {
     let Proof::Certified(all) = certify(&text).unwrap() else { panic!("{:?}", certify(&text)) };
     // The last is another term in each of two lanes.
     assert_eq!(all[0].combines, 16 * 8);
+}
+
+#[test]
+fn comparisons_have_one_spelling() {
+    // The larger of two, NaN on the right; each combine is spelled in another way.
+    let text = kernel("add.rn.f32");
+    let spelled = |text: String, operands: &str, compare: &str, choose: &str| {
+        let [to, left, right] = operands.split(", ").collect::<Vec<_>>()[..] else {
+            panic!("{operands}")
+        };
+        let new = format!("setp.{compare}.f32 %p3, L, R;\n  selp.f32 {to}, {choose}, %p3;");
+        let new = new.replace('L', left).replace('R', right);
+        text.replace(&format!("add.rn.f32 {operands};"), &new)
+    };
+    let text = spelled(text, "%f20, %f10, %f11", "gt", "L, R");
+    let text = spelled(text, "%f22, %f12, %f13", "leu", "R, L");
+    let wrong = spelled(text.clone(), "%f30, %f21, %f23", "le", "R, L");
+    let text = spelled(text, "%f30, %f21, %f23", "gt", "L, R");
+    let lt =
+        |text: &str| text.replace("setp.gt.f32 %p3, %f21, %f23", "setp.lt.f32 %p3, %f23, %f21");
+    let (text, wrong) = (lt(&spelled(text, "%f50, %f41, %f42", "gt", "L, R")), wrong);
+    let Proof::Certified(all) = certify(&text).unwrap() else { panic!("{:?}", certify(&text)) };
+    assert_eq!(all[0].pattern, ["select(setp.gt.f32(L0, R0), L0, R0)"]);
+    // Not a NaN's way.
+    assert_refuted(
+        &certify(&wrong).unwrap(),
+        "combines elements 0 to 1 and elements 2 to 3 as select(setp.le.f32",
+    );
 }

@@ -77,6 +77,8 @@ pub(crate) struct Pins {
     seen: FxHashSet<usize>,
     parts: FxHashMap<Body, Part>,
     reductions: FxHashMap<u32, Reduction>,
+    /// Two parts met under one hash.
+    pub collided: bool,
     /// The first fault: the reduction, what, and where.
     pub fault: Option<(u32, String, Place)>,
 }
@@ -304,8 +306,11 @@ impl Walk<'_> {
                     return Atom::UNDEFINED;
                 };
                 let body = part.body();
-                if pins.parts.insert(body, part).is_none() {
-                    algebra.named(body, || Node::Other { what: "part", args: Vec::new() });
+                match pins.parts.insert(body, part) {
+                    None => {
+                        algebra.named(body, || Node::Other { what: "part", args: Vec::new() });
+                    }
+                    Some(known) => pins.collided |= known != part,
                 }
                 Atom::whole(body)
             });

@@ -2,10 +2,11 @@
 
 # Idea
 `triton.compiler.compile` calls [`install`] after the back end has filled its table of stages, and
-two of them are wrapped: `ttgir` first shields pinned reductions that came without shields (TTIR
+three of them are wrapped: `ttgir` first shields pinned reductions that came without shields (TTIR
 text from elsewhere), `llir` first runs `reduce-layout` and `pin-reduce`, in one crossing. So the
 TTGIR that is dumped and cached is what a kernel's author can read, and TTGIR text fed to the
-compiler is pinned as well.
+compiler is pinned as well. `ptx` ends with the check of certificates, where they are asked for
+(`verify`).
 
 # Invariants
 - **S1** A module without pinned reductions takes no detour: one walk finds that out, well under a
