@@ -31,6 +31,7 @@
 mod check;
 mod each;
 mod flow;
+pub mod fuzz;
 mod graph;
 mod label;
 mod launch;

@@ -1,6 +1,6 @@
 //! Which operations are one operation.
 
-use crate::kernels::{assert_differ, assert_same, digest, kernel, signed};
+use crate::kernels::{assert_differ, assert_same, digest, kernel, obstacle, signed};
 
 fn of(lines: &str) -> bitstable_ptx::ir::Module {
     let lines = format!(
@@ -131,4 +131,20 @@ fn approximations_are_named_with_their_architecture() {
     let (exact, mut elsewhere) = (of("sqrt.rn.f32 %f9, %f0;"), of("sqrt.rn.f32 %f9, %f0;"));
     elsewhere.target.sm = 90;
     assert_eq!(digest(&exact), digest(&elsewhere));
+}
+
+#[test]
+fn a_choice_does_not_define_what_nobody_wrote() {
+    let chosen = |arm: &str| {
+        kernel(
+            32,
+            &format!(
+                "ld.global.f32 %f0, [%x]; setp.gt.f32 %p0, %f0, 0f00000000;
+                 add.rn.f32 %f2, %f9, %f0; selp.f32 %f1, {arm}, %f0, %p0;
+                 st.global.f32 [%o], %f1;"
+            ),
+        )
+    };
+    assert!(obstacle(&chosen("%f9")).contains("never written"));
+    assert!(obstacle(&chosen("%f2")).contains("never written"));
 }

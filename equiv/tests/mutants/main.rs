@@ -1,6 +1,7 @@
 //! Kernels with one change: those that are seen to differ are never called the same.
 
-#[path = "mutants/mod.rs"]
+mod hostile;
+#[path = "mod.rs"]
 mod mutants;
 
 use std::path::PathBuf;
