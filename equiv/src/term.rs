@@ -297,6 +297,10 @@ impl Algebra {
         if a == b {
             return Atom::whole(a);
         }
+        // A choice does not define what nobody wrote.
+        if [a, b].contains(&Atom::UNDEFINED.body) {
+            return Atom::UNDEFINED;
+        }
         let (a, b) = if p.mark.has(Mark::FLIPPED) { (b, a) } else { (a, b) };
         let body = Mixer::new(seed::SELECT).body(p.body).body(a).body(b).finish();
         Atom::whole(self.note(body, || Node::Select { predicate: p.body, arms: [a, b] }))

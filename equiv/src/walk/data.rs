@@ -43,11 +43,8 @@ impl<'m> Walk<'m> {
         }
         let op = &instruction.op;
         if let (Op::Selp { ty }, [a, b, p]) = (op, sources) {
-            if matches!(a, Value::Undefined) || matches!(b, Value::Undefined) {
-                return Ok(smallvec::smallvec![Value::Undefined]);
-            }
             let value = self.selected(&p.clone(), a, b, register_bytes(ty.bits()));
-            return Ok(smallvec::smallvec![without(value, [a, b])]);
+            return Ok(smallvec::smallvec![value]);
         }
         if let Op::Setp { cmp, ty, join, .. } = op {
             return self.comparison(op, (*cmp, *ty, *join), sources, decoded.targets.len());
@@ -240,19 +237,6 @@ fn narrow(value: &Value, bytes: u8) -> Value {
         }
         Value::Undefined | Value::Bits(_) | Value::Linear(_) | Value::Atoms(..) => value.clone(),
     }
-}
-
-/// Undefined in threads where one of these is: a choice does not define what nobody wrote.
-fn without(value: Value, arms: [&Value; 2]) -> Value {
-    let Value::Atoms(mut atoms, bytes) = value else { return value };
-    for arm in arms {
-        if let Value::Atoms(others, _) = arm
-            && !others.all(|other| !other.is_undefined())
-        {
-            atoms = atoms.zip(others, |atom, other| if other.is_undefined() { other } else { atom });
-        }
-    }
-    Value::Atoms(atoms, bytes)
 }
 
 fn ty_is_predicate(op: &Op) -> bool {

@@ -185,3 +185,20 @@ $end: st.global.f32 [%o], %f1;",
     );
     assert!(obstacle(&module).contains("second exit"));
 }
+
+/// What one iteration leaves in shared memory for the next is not known, and stays so behind a
+/// branch round the loop.
+#[test]
+fn what_iterations_hand_on_in_memory_is_not_known_behind_a_branch() {
+    let kernel = crate::kernels::kernel(
+        32,
+        "mov.f32 %f3, 0f00000000; setp.lt.s32 %p0, %n, 1; @%p0 bra END;
+         mov.u32 %r0, smem; add.u32 %r1, %r0, %b4; mov.u32 %r2, 0;
+         ld.global.f32 %f0, [%x]; st.shared.f32 [%r1], %f0;
+         AGAIN: ld.shared.f32 %f1, [%r1]; add.rn.f32 %f3, %f3, %f1;
+         mul.rn.f32 %f2, %f1, %f0; st.shared.f32 [%r1], %f2;
+         add.u32 %r2, %r2, 1; setp.lt.s32 %p1, %r2, %n; @%p1 bra AGAIN;
+         END: st.global.f32 [%o], %f3;",
+    );
+    assert!(crate::kernels::obstacle(&kernel).contains("never written"));
+}
