@@ -74,7 +74,12 @@ pub(crate) fn walk(
         return Err(InputError::NoEntry);
     };
     let failed = |obstacle: Obstacle| Walked {
-        signature: Signature { digest: text(), contractions: Vec::new(), obstacle: Some(obstacle) },
+        signature: Signature {
+            digest: text(),
+            contractions: Vec::new(),
+            writes: None,
+            obstacle: Some(obstacle),
+        },
         outputs: crate::outputs::Outputs::default(),
     };
     let flow = match Flow::of(body) {
@@ -98,7 +103,8 @@ pub(crate) fn walk(
     }
     let digest = Digest(walk.outputs.digest().digest());
     let contractions = std::mem::take(&mut walk.contractions);
-    let signature = Signature { digest, contractions, obstacle: None };
+    let writes = walk.outputs.writes();
+    let signature = Signature { digest, contractions, writes, obstacle: None };
     Ok(Walked { signature, outputs: std::mem::take(&mut walk.outputs) })
 }
 

@@ -6,7 +6,7 @@
 //! # Held by
 //! O1: [`Outputs::write`]. O2: a sum of hashes.
 
-use std::collections::hash_map::Entry;
+use std::collections::{BTreeSet, hash_map::Entry};
 
 use rustc_hash::{FxHashMap, FxHashSet};
 
@@ -54,8 +54,10 @@ pub struct Outputs {
     /// Of CTAs that were walked before this one.
     pub all: FxHashMap<Address, Written>,
     bases: FxHashSet<Body>,
-    /// Pointers that were stored through; `None`: one that is not known.
-    pointers: FxHashSet<Option<Body>>,
+    /// Numbers of the pointers that were stored through; `None`: one that is not known.
+    pointers: FxHashSet<Option<u32>>,
+    /// The same, of all CTAs.
+    written: BTreeSet<Option<u32>>,
     updates: Body,
     count: u64,
 }
@@ -78,16 +80,22 @@ impl Outputs {
     }
 
     /// A store through a pointer.
-    pub fn through(&mut self, pointer: Option<Body>) {
+    pub fn through(&mut self, pointer: Option<u32>) {
         self.pointers.insert(pointer);
+        self.written.insert(pointer);
     }
 
     /// Whether a load through a pointer may meet a store.
-    pub fn may_alias(&self, pointer: Option<Body>) -> bool {
+    pub fn may_alias(&self, pointer: Option<u32>) -> bool {
         match pointer {
             None => !self.pointers.is_empty(),
             Some(_) => self.pointers.contains(&pointer) || self.pointers.contains(&None),
         }
+    }
+
+    /// Numbers of all pointers that were stored through, where all are known.
+    pub fn writes(&self) -> Option<BTreeSet<u32>> {
+        self.written.iter().copied().collect()
     }
 
     /// Whether all stores had addresses of one linear part, this one.

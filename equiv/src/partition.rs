@@ -20,6 +20,7 @@
 //! What makes two digests equal (`signature.rs`); where files are, and how an answer is told.
 
 use std::{
+    collections::BTreeSet,
     borrow::Cow,
     hash::Hash,
     io,
@@ -109,6 +110,8 @@ pub struct Class {
     /// Where ptxas may fuse a product with the sum that takes it, one place for each source line of
     /// any member.
     pub contractions: Vec<Told>,
+    /// Numbers of the parameters that its kernels write through; `None`: not known.
+    pub writes: Option<BTreeSet<u32>>,
 }
 
 /// A kernel of a class's digest that was not found the same as the class's first.
@@ -158,6 +161,7 @@ struct Walked {
     digest: Digest,
     obstacle: Option<Stuck>,
     contractions: Vec<Told>,
+    writes: Option<BTreeSet<u32>>,
 }
 
 /// One for all kernels of equal text, entry and facts.
@@ -229,6 +233,7 @@ fn walk<'a, K: Kernel>(kernel: &'a K, known: &Mutex<Known<'a, K>>) -> Arc<Cell> 
             Ok(Walked {
                 digest: name(&found, function, &launch),
                 contractions: one_a_line(places.collect()),
+                writes: found.writes,
                 obstacle: found.obstacle.map(|obstacle| Stuck::new(obstacle, &module, body)),
             })
         })
@@ -324,6 +329,7 @@ impl Class {
             members: Vec::new(),
             obstacle: found.obstacle.clone(),
             contractions: Vec::new(),
+            writes: found.writes.clone(),
         }
     }
 }

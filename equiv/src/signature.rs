@@ -1,5 +1,7 @@
 //! What a kernel's walk comes to.
 
+use std::collections::BTreeSet;
+
 use bitstable_ptx::ir::SourceLine;
 
 /// A name for what a kernel returns: kernels of one digest return the same bits.
@@ -8,6 +10,8 @@ pub struct Signature {
     pub digest: Digest,
     /// Additions that ptxas may fuse with the product before them, as nothing rounds either.
     pub contractions: Vec<Place>,
+    /// Numbers of the parameters that it writes through; `None`: not known.
+    pub writes: Option<BTreeSet<u32>>,
     /// Why the kernel's values could not be followed: its digest is then that of its own text.
     pub obstacle: Option<Obstacle>,
 }

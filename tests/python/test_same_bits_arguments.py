@@ -160,6 +160,24 @@ def test_one_buffer_passed_twice_is_not_what_is_proved(checker):
     assert kernel.early_config_prune.selection.kept == [0, 1, 2]
 
 
+@triton.jit
+def added(x, y, out, n, BLOCK: tl.constexpr):
+    at = tl.program_id(0) * BLOCK + tl.arange(0, BLOCK)
+    live = at < n
+    total = tl.load(x + at, mask=live) + tl.load(y + at, mask=live)
+    tl.store(out + at, total, mask=live)
+
+
+@pytest.mark.parametrize(("writes", "kept"), [([2], [0, 1]), ([1, 2], [0]), (None, [0])])
+def test_buffers_that_are_only_read_may_be_one(checker, writes, kept):
+    checker.extra["one"] = {} if writes is None else {"writes": writes}
+    configs = [triton.Config({"BLOCK": 32}, num_warps=warps) for warps in (1, 2)]
+    x, out = np.ones(32, np.float32), np.zeros(32, np.float32)
+    kernel = launch(tune(added, configs, ["n"]), (1,), x, x, out, 32)
+    assert (out == 2).all()
+    assert kernel.early_config_prune.selection.kept == kept
+
+
 def test_what_a_configuration_passes_at_run_time_is_a_fact(checker):
     configs = [triton.Config({"parts": parts, "BLOCK": 32}) for parts in (2, 3)]
     x, out = np.ones(32, np.float32), np.zeros(32, np.float32)

@@ -1,5 +1,7 @@
 //! What `bitstable equiv` answers, as a value. Its JSON is documented in `docs/equiv.md`.
 
+use std::collections::BTreeSet;
+
 use bitstable_equiv::{
     Stuck, Told, Unlike,
     partition::{Class, Comparison, Fault, Partition, Unconfirmed},
@@ -38,6 +40,9 @@ pub struct ClassReport {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub obstacle: Option<ObstacleReport>,
     pub contractions: Vec<PlaceReport>,
+    /// Numbers of the parameters that are written through, where that is known.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub writes: Option<BTreeSet<u32>>,
 }
 
 #[derive(Serialize)]
@@ -164,6 +169,7 @@ impl ClassReport {
             kernels: class.members.clone(),
             obstacle: class.obstacle.as_ref().map(ObstacleReport::new),
             contractions: class.contractions.iter().map(PlaceReport::new).collect(),
+            writes: class.writes.clone(),
         }
     }
 }

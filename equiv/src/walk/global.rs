@@ -108,7 +108,7 @@ impl<'m> Walk<'m> {
         }
         let value = self.symbol(&format!("parameter {number} + {at}"));
         if let (Value::Linear(form), 64) = (&value, ty.bits()) {
-            self.pointers.extend(form.terms().iter().map(|(names, _)| names[0]));
+            self.pointers.extend(form.terms().iter().map(|(names, _)| (names[0], number)));
         }
         Ok(value)
     }
@@ -149,14 +149,13 @@ impl<'m> Walk<'m> {
         }
     }
 
-    /// The pointer in an address, where it is a parameter.
-    pub(super) fn pointer(&self, address: &Pointer) -> Option<Body> {
+    /// The number of the pointer in an address, where it is a parameter.
+    pub(super) fn pointer(&self, address: &Pointer) -> Option<u32> {
         let Value::Linear(form) = &address.value else { return None };
-        let one = form
-            .terms()
-            .iter()
-            .find(|(names, _)| names.len() == 1 && self.pointers.contains(&names[0]));
-        one.map(|(names, _)| names[0])
+        form.terms().iter().find_map(|(names, _)| match names.as_slice() {
+            [name] => self.pointers.get(name).copied(),
+            _ => None,
+        })
     }
 
     /// Loads through a pointer that was stored through need addresses that can be compared.

@@ -32,7 +32,7 @@ mod warp;
 use std::rc::Rc;
 
 use bitstable_ptx::ir::{Body, Function, Instruction, Module, Op};
-use rustc_hash::{FxHashMap, FxHashSet};
+use rustc_hash::FxHashMap;
 
 use crate::{
     each::Each,
@@ -49,7 +49,8 @@ use shared::{Copies, Shared};
 
 /// Thread instructions of one walk, and of one CTA; see [`cost`].
 const BUDGET: u64 = 1 << 33;
-const CTA_BUDGET: u64 = 1 << 27;
+// A build without optimisation is much slower.
+const CTA_BUDGET: u64 = if cfg!(debug_assertions) { 1 << 23 } else { 1 << 27 };
 /// Branches within branches.
 const DEEPEST: u32 = 128;
 
@@ -83,8 +84,8 @@ pub(crate) struct Walk<'m> {
     iterations: Vec<Name>,
     /// The block whose branch ends an iteration that is walked for all.
     latch: Option<usize>,
-    /// Parameters that may be pointers.
-    pointers: FxHashSet<Name>,
+    /// Parameters that may be pointers, and their numbers.
+    pointers: FxHashMap<Name, u32>,
     truth: [Atom; 2],
     decoded: Vec<Option<Rc<Decoded>>>,
     variables: FxHashMap<&'m str, Variable>,
@@ -137,7 +138,7 @@ impl<'m> Walk<'m> {
             when: None,
             iterations: Vec::new(),
             latch: None,
-            pointers: FxHashSet::default(),
+            pointers: FxHashMap::default(),
             truth,
             decoded: vec![None; body.instructions.len()],
             variables: variables(module, function, body),

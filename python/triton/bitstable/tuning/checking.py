@@ -50,6 +50,8 @@ class Class:
     obstacle: str | None = None
     #: Where `ptxas` may contract.
     contractions: tuple[str, ...] = ()
+    #: Numbers of the parameters that they write through; none where that is not known.
+    writes: frozenset[int] | None = None
 
 
 @dataclass
@@ -104,6 +106,7 @@ def _class(told: dict[str, Any]) -> Class:
         tuple(told["kernels"]),
         f"{obstacle['what']} ({place(obstacle)})" if obstacle else None,
         tuple(place(each) for each in told.get("contractions") or ()),
+        frozenset(told["writes"]) if told.get("writes") is not None else None,
     )
 
 

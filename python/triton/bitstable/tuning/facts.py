@@ -31,8 +31,10 @@ class Facts:
     parameters: tuple[tuple[str, str], ...] = ()
     #: Number and bits (`0x…`) of scalars that are known.
     scalars: tuple[tuple[int, str], ...] = ()
-    #: Names of pointers to one and the same buffer.
-    shared: tuple[str, ...] = ()
+    #: Numbers of pointers to one and the same buffer, in pairs.
+    shared: tuple[tuple[int, int], ...] = ()
+    #: Whether the numbers are those of the PTX: a tensor descriptor is several parameters there.
+    numbered: bool = True
 
     @classmethod
     def of(
@@ -49,22 +51,27 @@ class Facts:
                 parameters.append((leaf.name, leaf.type))
                 # One of these is several parameters of the PTX.
                 counted &= not leaf.type.startswith("tensordesc")
-        return cls(tuple(parameters), tuple(scalars), _shared(signature, values))
+        return cls(tuple(parameters), tuple(scalars), _shared(signature, values), counted)
 
     def __str__(self) -> str:
         return "(" + ", ".join(f"{name}: {kind}" for name, kind in self.parameters) + ")"
 
 
-def _shared(signature: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[str, ...]:
-    """The first pointers that are equal; no other way of overlapping is looked for."""
-    names: dict[int, str] = {}
-    for name, kind in signature.items():
-        for leaf in flatten(kind, values.get(name, _unknown(kind)), name):
-            address = leaf.value.data_ptr() if hasattr(leaf.value, "data_ptr") else 0
-            if address and address in names:
-                return names[address], leaf.name
-            names[address] = leaf.name
-    return ()
+def _shared(signature: Mapping[str, Any], values: Mapping[str, Any]) -> tuple[tuple[int, int], ...]:
+    """Pointers that are equal, in pairs; no other way of overlapping is looked for."""
+    first: dict[int, int] = {}
+    pairs = []
+    leaves = (
+        leaf
+        for name, kind in signature.items()
+        for leaf in flatten(kind, values.get(name, _unknown(kind)), name)
+    )
+    for number, leaf in enumerate(leaves):
+        address = leaf.value.data_ptr() if hasattr(leaf.value, "data_ptr") else 0
+        if address and address in first:
+            pairs.append((first[address], number))
+        first.setdefault(address, number)
+    return tuple(pairs)
 
 
 def fixed_by(key: Iterable[str], values: Mapping[str, Any]) -> set[str]:

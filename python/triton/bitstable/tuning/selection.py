@@ -172,8 +172,12 @@ def _doubt(reference: Subject, each: Subject, both: Class) -> str:
     """Why one class is not enough; empty if it is."""
     if each.runs_like(reference):
         return ""
-    if each.facts.shared:
-        return f"{' and '.join(each.facts.shared)} are one buffer, and a proof is about several"
+    for one, other in each.facts.shared:
+        # Buffers that are only read may be one.
+        known = both.writes is not None and each.facts.numbered
+        if not known or not both.writes.isdisjoint({one, other}):
+            names = " and ".join(each.facts.parameters[at][0] for at in (one, other))
+            return f"{names} are one buffer, and a proof is about several"
     if both.contractions and (each.assembly.contracts or reference.assembly.contracts):
         return (
             f"ptxas may contract at {both.contractions[0]}, and differently than in the "
