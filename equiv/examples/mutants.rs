@@ -15,13 +15,19 @@ use std::{
     time::Instant,
 };
 
-use mutants::{case::cases, judge::{Tally, judge}, random::Random};
+use mutants::{
+    case::cases,
+    judge::{Tally, judge},
+    random::Random,
+};
 use rayon::prelude::*;
 
 fn main() {
     let args: Vec<String> = std::env::args().skip(1).collect();
     let [folder, options @ ..] = args.as_slice() else {
-        eprintln!("usage: mutants FOLDER [--seed S] [--limit CASES] [--each MUTANTS] [--only WORD]");
+        eprintln!(
+            "usage: mutants FOLDER [--seed S] [--limit CASES] [--each MUTANTS] [--only WORD]"
+        );
         std::process::exit(2);
     };
     let option = |name: &str| {

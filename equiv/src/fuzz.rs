@@ -22,11 +22,7 @@ pub fn equiv_never_panics(bytes: &[u8]) {
             .map(|number| (number, 3));
         let launches = [
             Launch::default(),
-            Launch {
-                grid: Some([2, 1, 1]),
-                block: Some([40, 1, 1]),
-                scalars: small.collect(),
-            },
+            Launch { grid: Some([2, 1, 1]), block: Some([40, 1, 1]), scalars: small.collect() },
         ];
         for launch in &launches {
             let Ok(first) = signature(&module, name, launch) else { continue };

@@ -70,7 +70,8 @@ impl Buffer {
     fn read(text: &str) -> Option<Self> {
         let (element, rest) = text.split_once(':')?;
         let (sizes, fill) = rest.split_once('=').unwrap_or((rest, ""));
-        let count = sizes.split('x').map(|size| size.parse::<usize>().ok()).product::<Option<_>>()?;
+        let count =
+            sizes.split('x').map(|size| size.parse::<usize>().ok()).product::<Option<_>>()?;
         let fill = match fill {
             "" => Fill::Drawn,
             "zero" => Fill::Zero,
@@ -121,7 +122,9 @@ impl Case {
             grid: sizes.try_into().ok()?,
             threads: number(&json["threads"])?,
             shared: number(&json["shared"])?,
-            scalars: scalars.map(|(at, bits)| Some((at.parse().ok()?, bits.as_u64()?))).collect::<Option<_>>()?,
+            scalars: scalars
+                .map(|(at, bits)| Some((at.parse().ok()?, bits.as_u64()?)))
+                .collect::<Option<_>>()?,
             buffers: buffers.collect::<Option<_>>()?,
         })
     }

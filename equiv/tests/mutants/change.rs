@@ -46,12 +46,14 @@ pub const KINDS: [(&str, Find); 27] = [
     ("instruction moved", moved),
     ("instruction dropped", |_, at, _| Some(replacing(vec![(at, vec![])]))),
     ("guard dropped", |b, at, _| edited(b, at, |i| i.guard.take().is_some())),
-    ("guard turned", |b, at, _| edited(b, at, |i| {
-        i.guard.as_mut().is_some_and(|guard| {
-            guard.negated = !guard.negated;
-            true
+    ("guard turned", |b, at, _| {
+        edited(b, at, |i| {
+            i.guard.as_mut().is_some_and(|guard| {
+                guard.negated = !guard.negated;
+                true
+            })
         })
-    })),
+    }),
     ("another guard", |b, at, r| edited(b, at, |i| reguarded(b, at, i, r))),
     ("stores exchanged", stores),
     ("fragment swapped", |b, at, r| edited(b, at, |i| fragment(i, r))),
@@ -332,7 +334,11 @@ fn mask(instruction: &mut Instruction, random: &mut Random) -> bool {
 fn fragment(instruction: &mut Instruction, random: &mut Random) -> bool {
     let matrix = matches!(
         instruction.op,
-        Op::Mma { .. } | Op::Ldmatrix { .. } | Op::Stmatrix { .. } | Op::Ld { .. } | Op::St { .. }
+        Op::Mma { .. }
+            | Op::Ldmatrix { .. }
+            | Op::Stmatrix { .. }
+            | Op::Ld { .. }
+            | Op::St { .. }
             | Op::Mov { .. }
     );
     let vectors = instruction.operands.iter_mut().filter_map(|operand| match operand {
@@ -435,9 +441,8 @@ fn contracted(body: &Body, at: usize, random: &mut Random) -> Option<Change> {
     let position = 1 + random.below(2);
     let taken = &sum.operands[position];
     let Operand::Register(register) = taken else { return None };
-    let product = body.instructions[..at].iter().rev().find(|one| {
-        written(body, one).contains(register)
-    })?;
+    let product =
+        body.instructions[..at].iter().rev().find(|one| written(body, one).contains(register))?;
     if !matches!(&product.op, Op::FloatBinary { op: FloatBinary::Mul, ty: own, .. } if own == ty) {
         return None;
     }
@@ -470,10 +475,8 @@ fn split(body: &Body, at: usize, _: &mut Random) -> Option<Change> {
         operands: operands.map(Clone::clone).into(),
         ..fused.clone()
     };
-    let both = vec![
-        part(FloatBinary::Mul, [&between, a, b]),
-        part(FloatBinary::Add, [to, &between, c]),
-    ];
+    let both =
+        vec![part(FloatBinary::Mul, [&between, a, b]), part(FloatBinary::Add, [to, &between, c])];
     Some(Change {
         kind: "",
         replaced: vec![(at, both)],

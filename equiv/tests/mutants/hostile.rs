@@ -199,9 +199,7 @@ fn kernels_made_to_be_slow_are_given_up() {
 fn branches_upon_branches_end() {
     let side_by_side: String = (0..200)
         .map(|at| {
-            format!(
-                "setp.eq.u32 %p0, %r0, {at}; @%p0 bra A{at}; add.u32 %r7, %r7, {at}; A{at}:\n"
-            )
+            format!("setp.eq.u32 %p0, %r0, {at}; @%p0 bra A{at}; add.u32 %r7, %r7, {at}; A{at}:\n")
         })
         .collect();
     let store = "cvt.rn.f32.u32 %f0, %r7; st.global.f32 [%d1], %f0;";

@@ -140,11 +140,8 @@ fn compare(
 ) {
     if let Some((known, other)) = members.iter().find(|(known, _)| known != seen) {
         let told = if facts { "launch facts given" } else { "no launch facts" };
-        let message = format!(
-            "{}\n{} ({told})\n- {other}\n- {text}\n",
-            case.name,
-            case.file.display()
-        );
+        let message =
+            format!("{}\n{} ({told})\n- {other}\n- {text}\n", case.name, case.file.display());
         match (known, seen) {
             (Seen::Bytes(_), Seen::Bytes(_)) => tally.over_merges.push(message),
             (Seen::Bytes(_), Seen::Errors(kinds)) | (Seen::Errors(kinds), Seen::Bytes(_)) => {

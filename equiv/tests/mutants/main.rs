@@ -59,9 +59,10 @@ fn the_rig_sees_what_a_change_does() {
     assert_eq!(rig.run(&module), Some(Seen::Bytes(first)), "the same again");
     let mut dropped = module.clone();
     let body = change::entry(&mut dropped).unwrap();
-    let at = body.instructions.iter().position(|one| {
-        matches!(one.op, bitstable_ptx::ir::Op::Bar { .. })
-    });
+    let at = body
+        .instructions
+        .iter()
+        .position(|one| matches!(one.op, bitstable_ptx::ir::Op::Bar { .. }));
     body.instructions.remove(at.unwrap());
     let last = body.instructions.len() as u32;
     body.labels.iter_mut().for_each(|label| label.at = label.at.min(last));

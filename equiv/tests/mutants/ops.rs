@@ -210,7 +210,9 @@ pub fn variant(op: &Op, random: &mut Random) -> Option<Op> {
         }
         Op::FloatBinary { op: FloatBinary::Div(precision), mode, .. }
         | Op::FloatUnary {
-            op: FloatUnary::Sqrt(precision) | FloatUnary::Rcp(precision), mode, ..
+            op: FloatUnary::Sqrt(precision) | FloatUnary::Rcp(precision),
+            mode,
+            ..
         } => {
             other(precision, random);
             mode.round = (*precision == Precision::Rounded).then_some(Round::Rn);
