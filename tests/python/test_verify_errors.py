@@ -1,6 +1,6 @@
 """A kernel without a certificate does not compile, and says where: PTX that is changed on the way.
 
-The PTX is changed between Triton's code generation and the check, as a fault of LLVM would change it.
+The PTX is changed between Triton's code generation and the check, as a fault of LLVM would.
 """
 
 import pickle
@@ -48,7 +48,9 @@ def line_of(text):
 
 
 def test_a_wrong_shuffle_is_refuted_at_the_users_line(changed):
-    error = changed(lambda ptx: re.sub(r"(shfl\.sync\.bfly\.b32.*), 1, 31,", r"\1, 2, 31,", ptx, 1))
+    error = changed(
+        lambda ptx: re.sub(r"(shfl\.sync\.bfly\.b32.*), 1, 31,", r"\1, 2, 31,", ptx, count=1)
+    )
     assert error.refuted
     (diagnostic,) = error.diagnostics
     place = (diagnostic.file, diagnostic.line)
