@@ -29,7 +29,7 @@ pub const KINDS: [(&str, Find); 27] = [
     ("operands swapped", |b, at, r| edited(b, at, |i| swapped(b, i, r))),
     ("another register", |b, at, r| edited(b, at, |i| renamed(b, at, i, r))),
     ("another number", |b, at, r| edited(b, at, |i| renumbered(b, i, r))),
-    ("another offset", |b, at, r| edited(b, at, |i| offset(b, i, r))),
+    ("another offset", |b, at, r| edited(b, at, |i| offset(i, r))),
     ("shuffle mask", |b, at, r| edited(b, at, |i| mask(i, r))),
     ("rounding dropped", |b, at, r| reworked(b, at, r, ops::rounding_dropped)),
     ("another rounding", |b, at, r| reworked(b, at, r, ops::rounding)),
@@ -302,11 +302,10 @@ fn integer(bits: u64, random: &mut Random) -> u64 {
     }
 }
 
-fn offset(body: &Body, instruction: &mut Instruction, random: &mut Random) -> bool {
+fn offset(instruction: &mut Instruction, random: &mut Random) -> bool {
     if let Op::Ld { space: bitstable_ptx::ir::Space::Param, .. } = instruction.op {
         return false;
     }
-    let _ = body;
     let steps = [-16, -8, -4, -2, -1, 1, 2, 4, 8, 16, 32, 64, 128, 512];
     for operand in &mut instruction.operands {
         if let Operand::Address { offset, .. } = operand {
@@ -379,15 +378,13 @@ fn special(instruction: &mut Instruction, random: &mut Random) -> bool {
         Special::Ntid(0),
         Special::LaneId,
     ];
-    let specials = instruction.operands.iter_mut().filter_map(|operand| match operand {
+    let mut specials = instruction.operands.iter_mut().filter_map(|operand| match operand {
         Operand::Special(special) => Some(special),
         _ => None,
     });
-    for special in specials {
-        *special = all[random.below(all.len())];
-        return true;
-    }
-    false
+    let Some(special) = specials.next() else { return false };
+    *special = all[random.below(all.len())];
+    true
 }
 
 fn reguarded(body: &Body, at: usize, instruction: &mut Instruction, random: &mut Random) -> bool {

@@ -17,7 +17,7 @@ impl Random {
 
     /// Below `bound`, which is not 0.
     pub fn below(&mut self, bound: usize) -> usize {
-        (u128::from(self.next()) * bound as u128 >> 64) as usize
+        ((u128::from(self.next()) * bound as u128) >> 64) as usize
     }
 
     pub fn chance(&mut self, of: usize) -> bool {
