@@ -101,7 +101,7 @@ impl<'m> Walk<'m> {
     ) -> Result<usize, Stop> {
         self.deeper()?;
         let (before, outer) = (self.registers.clone(), self.when);
-        let mark = self.shared.fork();
+        let mut fork = self.shared.fork();
         let (back, on) = (taken <= block, onward <= block);
         let join = if back || on {
             let (header, exit) = if back { (taken, onward) } else { (onward, taken) };
@@ -117,7 +117,7 @@ impl<'m> Walk<'m> {
             self.when = Some(self.under_too(outer, atom));
             self.region(taken, join)?;
             let after = std::mem::replace(&mut self.registers, before);
-            self.shared.rewind(&mark);
+            self.shared.rewind(&mut fork);
             self.when = Some(self.under_too(outer, atom.flipped()));
             self.region(onward, join)?;
             self.merge(goes, after);
@@ -126,7 +126,7 @@ impl<'m> Walk<'m> {
         if self.copies.in_flight() {
             return self.stop("copies in flight behind a branch that is not known");
         }
-        self.shared.joined(&mark);
+        self.shared.joined(&fork);
         self.when = outer;
         self.depth -= 1;
         Ok(join)

@@ -23,6 +23,8 @@ use crate::{
 };
 pub(super) use copies::Copies;
 
+mod fork;
+
 const PAGE: usize = 256;
 /// More than any GPU has.
 const MOST_SHARED: u64 = 1 << 20;
@@ -41,14 +43,6 @@ enum Party {
 }
 
 impl Party {
-    fn warp(self) -> Option<u32> {
-        match self {
-            Party::Thread(thread) => Some(thread / 32),
-            Party::Warp(warp) => Some(warp),
-            Party::Nobody | Party::Several => None,
-        }
-    }
-
     /// This party and a thread.
     fn and(self, thread: u32) -> Self {
         match self {
@@ -88,19 +82,6 @@ struct Moment {
     warp: u32,
 }
 
-impl Moment {
-    fn at_most(self, cta: u32, warp: u32) -> Self {
-        Self { cta: self.cta.min(cta), warp: self.warp.min(warp) }
-    }
-}
-
-/// Shared memory before a branch.
-pub(super) struct Fork {
-    entries: usize,
-    cta: u32,
-    warps: Vec<u32>,
-}
-
 /// Which entry a byte belongs to, and which of its bytes it is.
 #[derive(Clone, Copy, Default)]
 struct Byte {
@@ -112,6 +93,7 @@ struct Byte {
 /// What was read: numbers of bytes, and what they hold; `None` where nothing was stored.
 pub(super) type Runs = SmallVec<[(u8, Option<Cell>); 1]>;
 
+#[derive(Clone)]
 pub(super) struct Shared {
     pages: Vec<Option<Box<[Byte; PAGE]>>>,
     entries: Vec<Entry>,
@@ -138,29 +120,6 @@ impl Shared {
     pub fn forget(&mut self, since: usize) {
         for entry in &mut self.entries[since..] {
             entry.cell = Cell::Atom(Atom::UNDEFINED);
-        }
-    }
-
-    /// Before a branch that is not known.
-    pub fn fork(&mut self) -> Fork {
-        Fork { entries: self.entries(), cta: self.cta, warps: self.warps.clone() }
-    }
-
-    /// Before the second way: what the first stored is not there.
-    pub fn rewind(&mut self, fork: &Fork) {
-        self.joined(fork);
-    }
-
-    /// Behind the branch: what either way stored is not known, and nothing it did is ordered.
-    pub fn joined(&mut self, fork: &Fork) {
-        self.forget(fork.entries);
-        self.cta = fork.cta;
-        self.warps.clone_from(&fork.warps);
-        for entry in &mut self.entries {
-            let warp = entry.writer.warp().map_or(0, |warp| fork.warps[warp as usize]);
-            entry.written = entry.written.at_most(fork.cta, warp);
-            let warp = entry.reader.warp().map_or(0, |warp| fork.warps[warp as usize]);
-            entry.read = entry.read.at_most(fork.cta, warp);
         }
     }
 
@@ -200,12 +159,7 @@ impl Shared {
     }
 
     /// The parts of `bytes` bytes at an address.
-    pub fn read(
-        &mut self,
-        address: u64,
-        bytes: u8,
-        thread: u32,
-    ) -> Result<Runs, &'static str> {
+    pub fn read(&mut self, address: u64, bytes: u8, thread: u32) -> Result<Runs, &'static str> {
         let now = self.now(thread);
         let (mut out, mut at) = (Runs::new(), 0);
         while at < bytes {
@@ -404,11 +358,7 @@ impl<'m> Walk<'m> {
     }
 
     /// One value of what each thread read.
-    pub(super) fn gathered(
-        &mut self,
-        rows: &[Option<Runs>],
-        bytes: u8,
-    ) -> Value {
+    pub(super) fn gathered(&mut self, rows: &[Option<Runs>], bytes: u8) -> Value {
         let runs = |cells: &Runs| cells.iter().map(|(run, _)| *run).min();
         let unit = rows.iter().flatten().filter_map(runs).min().unwrap_or(bytes);
         let unit = if bytes.is_multiple_of(unit) { unit } else { 1 };

@@ -156,3 +156,26 @@ fn atomics_count_where_their_order_does_not() {
     assert_ne!(sum, digest(&of("red.global.max.u32")));
     assert!(obstacle(&of("red.global.add.f32")).contains("order of threads"));
 }
+
+/// Both ways exchange through one place; only one of them is taken.
+#[test]
+fn ways_of_a_branch_do_not_race_with_each_other() {
+    let of = |behind: &str, last: &str| {
+        kernel(
+            64,
+            &format!(
+                "ld.global.f32 %f0, [%x]; mov.u32 %r0, smem; add.u32 %r1, %r0, %b4;
+                 xor.b32 %r2, %b4, 128; add.u32 %r3, %r0, %r2; setp.lt.s32 %p0, %n, 5;
+                 @%p0 bra $less; st.shared.f32 [%r1], %f0; bar.sync 0; ld.shared.f32 %f2, [%r3];
+                 bra $end;
+$less: neg.f32 %f1, %f0; st.shared.f32 [%r1], %f1; bar.sync 0; ld.shared.f32 %f2, [%r3];
+$end: {behind} {last} st.global.f32 [%o], %f2;"
+            ),
+        )
+    };
+    digest(&of("", ""));
+    digest(&of("bar.sync 0;", "st.shared.f32 [%r1], %f2;"));
+    // What either way loaded may be stored over, and what either stored is not known.
+    assert!(obstacle(&of("", "st.shared.f32 [%r1], %f2;")).contains("race"));
+    assert!(obstacle(&of("bar.sync 0;", "ld.shared.f32 %f2, [%r1];")).contains("never written"));
+}
