@@ -108,7 +108,10 @@ pub(crate) fn walk(
     Ok(Walked { signature, outputs: std::mem::take(&mut walk.outputs) })
 }
 
-pub(crate) fn find<'m>(module: &'m Module, entry: Option<&str>) -> Result<&'m Function, InputError> {
+pub(crate) fn find<'m>(
+    module: &'m Module,
+    entry: Option<&str>,
+) -> Result<&'m Function, InputError> {
     let entries = || module.functions.iter().filter(|f| f.entry && f.body.is_some());
     if let Some(name) = entry {
         let found = entries().find(|function| function.name == name);

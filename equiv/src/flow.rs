@@ -50,16 +50,15 @@ impl Flow {
             let end = firsts.get(number + 1).copied().unwrap_or(count);
             let last = &body.instructions[end - 1];
             let mut next = Vec::new();
-            match last.op {
-                Op::Bra { .. } => {
-                    let Some(Operand::Label(label)) = last.operands.first() else {
-                        return Err(Unfollowed(end - 1));
-                    };
-                    next.push(block_at(body.labels[label.index()].at as usize));
-                }
-                Op::Ret { .. } | Op::Exit | Op::Trap => next.push(exit),
-                Op::BrxIdx { .. } => return Err(Unfollowed(end - 1)),
-                _ => next.push(number + 1),
+            if let Op::Bra { .. } = last.op {
+                let Some(Operand::Label(label)) = last.operands.first() else {
+                    return Err(Unfollowed(end - 1));
+                };
+                next.push(block_at(body.labels[label.index()].at as usize));
+            } else if matches!(last.op, Op::BrxIdx { .. }) {
+                return Err(Unfollowed(end - 1));
+            } else {
+                next.push(if ends_block(&last.op) { exit } else { number + 1 });
             }
             if last.guard.is_some() && ends_block(&last.op) && !next.contains(&(number + 1)) {
                 next.push(number + 1);

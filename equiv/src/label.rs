@@ -166,21 +166,21 @@ fn kind(op: &Op) -> Kind {
 
 /// Operations whose bits are promised on one architecture only.
 fn per_target(op: &Op) -> bool {
+    if let Op::FloatBinary { op: FloatBinary::Div(precision), .. } = op {
+        return *precision != Precision::Rounded;
+    }
+    let Op::FloatUnary { op, .. } = op else { return matches!(op, Op::Mma { .. }) };
     match op {
-        Op::FloatUnary { op, .. } => match op {
-            FloatUnary::Abs | FloatUnary::Neg => false,
-            FloatUnary::Sqrt(precision) | FloatUnary::Rcp(precision) => {
-                *precision != Precision::Rounded
-            }
-            FloatUnary::Rsqrt
-            | FloatUnary::Sin
-            | FloatUnary::Cos
-            | FloatUnary::Lg2
-            | FloatUnary::Ex2
-            | FloatUnary::Tanh => true,
-        },
-        Op::FloatBinary { op: FloatBinary::Div(precision), .. } => *precision != Precision::Rounded,
-        other => matches!(other, Op::Mma { .. }),
+        FloatUnary::Abs | FloatUnary::Neg => false,
+        FloatUnary::Sqrt(precision) | FloatUnary::Rcp(precision) => {
+            *precision != Precision::Rounded
+        }
+        FloatUnary::Rsqrt
+        | FloatUnary::Sin
+        | FloatUnary::Cos
+        | FloatUnary::Lg2
+        | FloatUnary::Ex2
+        | FloatUnary::Tanh => true,
     }
 }
 

@@ -20,8 +20,8 @@
 //! What makes two digests equal (`signature.rs`); where files are, and how an answer is told.
 
 use std::{
-    collections::BTreeSet,
     borrow::Cow,
+    collections::BTreeSet,
     hash::Hash,
     io,
     panic::{self, AssertUnwindSafe},

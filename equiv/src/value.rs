@@ -124,7 +124,7 @@ impl Value {
                 Value::Bits(bits.map(|bits| bits.checked_shr(shift).unwrap_or(0) & mask))
             }
             Value::Parts(values, size) => {
-                if start % size == 0 && bytes.is_multiple_of(*size) {
+                if start.is_multiple_of(*size) && bytes.is_multiple_of(*size) {
                     let (first, count) = (usize::from(start / size), usize::from(bytes / size));
                     if let Some(run) = values.get(first..first + count) {
                         return parts(run.to_vec(), *size);

@@ -263,21 +263,24 @@ fn plain_cvt(to: Scalar, from: Scalar) -> Op {
 }
 
 fn is_integer(op: &Op) -> bool {
-    match op {
-        Op::IntBinary { .. }
-        | Op::IntUnary { .. }
-        | Op::Mad { .. }
-        | Op::Mad24 { .. }
-        | Op::Bfe { .. }
-        | Op::Bfi { .. }
-        | Op::Lop3
-        | Op::Shf { .. } => true,
-        Op::Cvt { to, .. } => {
-            use bitstable_ptx::ir::Class;
-            matches!(to.class(), Class::Signed | Class::Unsigned | Class::Bits)
-        }
-        other => matches!(other, Op::Sad { .. } | Op::Bfind { .. } | Op::Prmt { .. }),
+    if let Op::Cvt { to, .. } = op {
+        use bitstable_ptx::ir::Class;
+        return matches!(to.class(), Class::Signed | Class::Unsigned | Class::Bits);
     }
+    matches!(
+        op,
+        Op::IntBinary { .. }
+            | Op::IntUnary { .. }
+            | Op::Mad { .. }
+            | Op::Mad24 { .. }
+            | Op::Bfe { .. }
+            | Op::Bfi { .. }
+            | Op::Lop3
+            | Op::Shf { .. }
+            | Op::Sad { .. }
+            | Op::Bfind { .. }
+            | Op::Prmt { .. }
+    )
 }
 
 fn marked(value: &Value, mark: Mark) -> bool {

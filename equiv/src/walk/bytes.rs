@@ -171,9 +171,9 @@ fn permutation(a: &Value, b: &Value, control: u64) -> Option<Value> {
     if selectors.iter().any(|selector| *selector > 7) {
         return None;
     }
-    let pairs = selectors[0] % 2 == 0
+    let pairs = selectors[0].is_multiple_of(2)
         && selectors[1] == selectors[0] + 1
-        && selectors[2] % 2 == 0
+        && selectors[2].is_multiple_of(2)
         && selectors[3] == selectors[2] + 1;
     let unit = if pairs { 2 } else { 1 };
     let mut each = Vec::new();

@@ -5,7 +5,7 @@
 //! (`integer.rs`), whole bytes that move are moved (`bytes.rs`), and everything else becomes one
 //! operation an element (`arith.rs`), whatever the instruction is.
 
-use bitstable_ptx::ir::{Instruction, Op, Operand, Scalar};
+use bitstable_ptx::ir::{Instruction, Op, Scalar};
 use smallvec::SmallVec;
 
 use super::{Stop, Walk, control::register_bytes, decode::Decoded, operands::holds};
@@ -113,10 +113,6 @@ impl<'m> Walk<'m> {
         let operand = &instruction.operands[source.operand];
         let value = self.read(operand, ty)?;
         if targets.len() == 1 {
-            let value = match operand {
-                Operand::Vector(_) => value,
-                _ => value,
-            };
             self.write(targets[0], value, guard);
             return Ok(());
         }

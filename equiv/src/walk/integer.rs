@@ -14,41 +14,37 @@ use crate::{each::Each, linear::Linear, term::Body, value::Value};
 impl Walk<'_> {
     /// The result as a linear form, where the operands are and the operation keeps them so.
     pub(super) fn linear_result(&mut self, op: &Op, sources: &[Value]) -> Option<Value> {
-        match op {
-            Op::Cvta { .. } => Some(sources.first()?.clone()),
-            Op::IntBinary { op, ty, sat: false } if ty.lanes() == 1 => {
-                self.binary(*op, *ty, sources)
-            }
-            Op::IntUnary { op: IntUnary::Neg, ty } => {
-                let a = self.form(sources.first()?, *ty)?;
-                Some(Value::of_linear(a.scaled(&Each::All(-1))?, ty.bits()))
-            }
-            Op::Mad { half, ty, sat: false } => {
-                let [a, b, c] = sources else { return None };
-                let wide = if *half == Half::Wide { 2 * ty.bits() } else { ty.bits() };
-                if *half == Half::Hi {
-                    return None;
-                }
-                let product = self.form(a, *ty)?.product(&*self.form(b, *ty)?)?;
-                let c = c_form(self, c, wide)?;
-                Some(Value::of_linear(product.combine(&c, 1)?, wide))
-            }
-            Op::Bfe { ty } if ty.class() != Class::Signed => {
-                let [a, start, length] = sources else { return None };
-                let (start, length) = (number(start)? as u32, number(length)? as u32);
-                let form = self.form(a, *ty)?.shifted_down(start)?;
-                low_bits(&form, length)
-            }
-            Op::Cvt { to, from, sat: false, .. } => {
-                let integer = |ty: &Scalar| {
-                    matches!(ty.class(), Class::Signed | Class::Unsigned | Class::Bits)
-                };
-                let Value::Linear(form) = sources.first()? else { return None };
-                (integer(to) && integer(from) && to.bits() >= 32 && from.bits() >= 32)
-                    .then(|| Value::Linear(form.clone()))
-            }
-            _ => None,
+        if let Op::Cvta { .. } = op {
+            return Some(sources.first()?.clone());
         }
+        if let Op::IntBinary { op, ty, sat: false } = op {
+            return if ty.lanes() == 1 { self.binary(*op, *ty, sources) } else { None };
+        }
+        if let Op::IntUnary { op: IntUnary::Neg, ty } = op {
+            let a = self.form(sources.first()?, *ty)?;
+            return Some(Value::of_linear(a.scaled(&Each::All(-1))?, ty.bits()));
+        }
+        if let (Op::Mad { half: half @ (Half::Lo | Half::Wide), ty, sat: false }, [a, b, c]) =
+            (op, sources)
+        {
+            let wide = if *half == Half::Wide { 2 * ty.bits() } else { ty.bits() };
+            let product = self.form(a, *ty)?.product(&*self.form(b, *ty)?)?;
+            let c = c_form(self, c, wide)?;
+            return Some(Value::of_linear(product.combine(&c, 1)?, wide));
+        }
+        if let (Op::Bfe { ty }, [a, start, length]) = (op, sources)
+            && ty.class() != Class::Signed
+        {
+            let (start, length) = (number(start)? as u32, number(length)? as u32);
+            let form = self.form(a, *ty)?.shifted_down(start)?;
+            return low_bits(&form, length);
+        }
+        let Op::Cvt { to, from, sat: false, .. } = op else { return None };
+        let integer = |ty: &Scalar| {
+            ty.bits() >= 32 && matches!(ty.class(), Class::Signed | Class::Unsigned | Class::Bits)
+        };
+        let Value::Linear(form) = sources.first()? else { return None };
+        (integer(to) && integer(from)).then(|| Value::Linear(form.clone()))
     }
 
     /// A form of a value; a term that all threads share is a symbol.
@@ -173,7 +169,8 @@ impl Walk<'_> {
     fn difference(&mut self, cmp: Compare, ty: Scalar, a: &Value, b: &Value) -> Option<Value> {
         let equality = matches!(cmp, Compare::Eq | Compare::Ne);
         let signed = ty.class() == Class::Signed;
-        if !signed && !(equality && matches!(ty.class(), Class::Bits | Class::Unsigned)) {
+        let plain = equality && matches!(ty.class(), Class::Bits | Class::Unsigned);
+        if !signed && !plain {
             return None;
         }
         if !matches!(a, Value::Linear(_)) && !matches!(b, Value::Linear(_)) {

@@ -26,7 +26,10 @@ use crate::{
     value::{Value, parts},
 };
 
-/// A matrix's rows, and bytes of an element.
+/// Names of a fragment's elements: by register, by element in it, by thread.
+type Fragment = Vec<SmallVec<[Each<Body>; 4]>>;
+
+/// A matrix's rows.
 const ROWS: usize = 8;
 
 impl<'m> Walk<'m> {
@@ -151,7 +154,7 @@ impl<'m> Walk<'m> {
         let (m, n, k) = (usize::from(m), usize::from(n), usize::from(k));
         let decoded = self.decoded(instruction)?;
         let guard = self.own_guard(instruction);
-        let mut fragments: SmallVec<[Vec<SmallVec<[Each<Body>; 4]>>; 3]> = SmallVec::new();
+        let mut fragments: SmallVec<[Fragment; 3]> = SmallVec::new();
         for (source, ty) in decoded.sources.iter().zip([a, b, c]) {
             fragments.push(self.fragment(&instruction.operands[source.operand], source.ty, ty)?);
         }
@@ -221,7 +224,7 @@ impl<'m> Walk<'m> {
         operand: &bitstable_ptx::ir::Operand,
         holder: Scalar,
         ty: Scalar,
-    ) -> Result<Vec<SmallVec<[Each<Body>; 4]>>, Stop> {
+    ) -> Result<Fragment, Stop> {
         let each = if let bitstable_ptx::ir::Operand::Vector(parts) = operand {
             parts.as_slice()
         } else {
