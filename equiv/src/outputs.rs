@@ -12,7 +12,7 @@ use rustc_hash::{FxHashMap, FxHashSet};
 
 use crate::{
     signature::Place,
-    term::{Body, Mixer, seed},
+    term::{Atom, Body, Mixer, seed},
 };
 
 /// A linear part, and a number of bytes.
@@ -28,8 +28,11 @@ pub struct Output {
     pub value: Body,
     /// The condition's name.
     pub when: Body,
+    pub condition: Atom,
     pub bytes: u8,
     pub thread: u32,
+    /// What was there before is part of it.
+    pub layered: bool,
 }
 
 /// An output as it stands at the end.
@@ -107,6 +110,11 @@ impl Outputs {
         self.here.is_empty()
     }
 
+    /// What this CTA stored at an address.
+    pub fn at(&self, address: Address) -> Option<Output> {
+        self.here.get(&address).map(|written| written.output)
+    }
+
     /// Stores a value; what it must not meet is an error.
     pub fn write(
         &mut self,
@@ -125,6 +133,10 @@ impl Outputs {
             && old.output.when == output.when
             && old.output.bytes == output.bytes;
         if same {
+            return Ok(());
+        }
+        if output.layered {
+            self.here.insert(address, fresh);
             return Ok(());
         }
         if old.output.thread != output.thread && old.order == order {

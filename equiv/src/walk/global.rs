@@ -303,15 +303,47 @@ impl<'m> Walk<'m> {
             if value == Atom::UNDEFINED.body || when.is_undefined() {
                 return self.stop("a store of a value that was never written");
             }
-            let when = self.world.algebra.whole(when, 0);
             let address = Address { base, offset: offset + start };
-            let written = Output { value, when, bytes, thread: thread as u32 };
+            let mut written = self.written(value, when, bytes, thread);
             let order = self.shared.epoch();
+            if let Some(old) = self.outputs.at(address) {
+                written = self.over(old, written);
+            }
             if let Err(clash) = self.outputs.write(address, written, order, &place) {
                 return self.stop(clash);
             }
         }
         Ok(())
+    }
+
+    fn written(&mut self, value: Body, condition: Atom, bytes: u8, thread: usize) -> Output {
+        let when = self.world.algebra.whole(condition, 0);
+        Output { value, when, condition, bytes, thread: thread as u32, layered: false }
+    }
+
+    /// What is at an address behind a store over another that has another condition: where the
+    /// thread is the same, or only one of them happens.
+    fn over(&mut self, old: Output, new: Output) -> Output {
+        let [no, yes] = self.truth;
+        let layered = old.when != new.when && old.bytes == new.bytes;
+        let mut comparable =
+            || old.thread == new.thread || self.conjoined(old.condition, new.condition) == no;
+        if !layered || !comparable() {
+            return new;
+        }
+        if new.condition == yes {
+            return Output { layered: true, ..new };
+        }
+        let value = self.world.algebra.select(new.condition, new.value, old.value);
+        let of = |condition| Value::Atoms(Each::All(condition), 0);
+        let either = self.either(&of(old.condition), &of(new.condition));
+        let condition = match self.truths(Some(&either)).at(0) {
+            Truth::No => no,
+            Truth::Yes => yes,
+            Truth::If(atom) => atom,
+        };
+        let over = self.written(value.body, condition, new.bytes, new.thread as usize);
+        Output { layered: true, ..over }
     }
 
     /// The whole condition of something a thread does; `None`: it does not.
@@ -359,9 +391,7 @@ impl<'m> Walk<'m> {
             if value == Atom::UNDEFINED.body || when.is_undefined() {
                 return self.stop("an atomic on a value that was never written");
             }
-            let when = self.world.algebra.whole(when, 0);
-            let written =
-                Output { value, when, bytes: register_bytes(ty.bits()), thread: thread as u32 };
+            let written = self.written(value, when, register_bytes(ty.bits()), thread);
             self.outputs.update(addresses.at(thread), name, written);
         }
         Ok(())

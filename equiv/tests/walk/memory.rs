@@ -101,6 +101,37 @@ $end: st.global.f32 [%o], %f2;",
 }
 
 #[test]
+fn stores_of_both_ways_are_one_output() {
+    let stores = |first: &str, second: &str| {
+        kernel(
+            32,
+            &format!(
+                "ld.global.f32 %f3, [%x]; ld.global.f32 %f4, [%y];
+                 add.rn.f32 %f0, %f3, %f4; mul.rn.f32 %f1, %f3, %f4; setp.lt.s32 %p0, %n, 5;
+                 setp.lt.s32 %p1, %n, 9; {first} st.global.f32 [%o], %f0; {second} st.global.f32 [%o], %f1;"
+            ),
+        )
+    };
+    let of = |lines: &str| {
+        kernel(
+            32,
+            &format!(
+                "ld.global.f32 %f3, [%x]; ld.global.f32 %f4, [%y];
+                 add.rn.f32 %f0, %f3, %f4; mul.rn.f32 %f1, %f3, %f4; setp.lt.s32 %p0, %n, 5;
+                 {lines} st.global.f32 [%o], %f2;"
+            ),
+        )
+    };
+    let chosen = of("selp.f32 %f2, %f0, %f1, %p0;");
+    assert_same(&stores("@%p0", "@!%p0"), &chosen);
+    assert_same(&stores("@!%p0", "@%p0"), &of("selp.f32 %f2, %f1, %f0, %p0;"));
+    assert_same(&stores("", "@!%p0"), &chosen);
+    assert_same(&stores("@%p0", ""), &of("mov.f32 %f2, %f1;"));
+    assert_differ(&stores("@%p0", "@!%p1"), &chosen);
+    assert_differ(&stores("@%p0", "@%p1"), &stores("@%p1", "@%p0"));
+}
+
+#[test]
 fn threads_may_part_and_meet() {
     let parted = kernel(
         64,
