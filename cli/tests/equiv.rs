@@ -92,8 +92,9 @@ fn the_json_document() {
     assert_eq!((&report["command"], &report["schema"]), (&json!("equiv"), &json!(1)));
     assert_eq!((&report["same"], &report["exit"]), (&json!(false), &json!(1)));
     let class = &report["classes"][0];
-    assert_eq!(keys(class), ["contractions", "files", "kernels", "signature"]);
+    assert_eq!(keys(class), ["contractions", "files", "kernels", "signature", "writes"]);
     assert_eq!(class["kernels"], json!([0, 2]));
+    assert_eq!(class["writes"], json!([1]));
     let signature = class["signature"].as_str().expect("a text");
     assert!(signature.len() == 32 && signature.bytes().all(|byte| byte.is_ascii_hexdigit()));
     assert_eq!(report["errors"], json!([]));
