@@ -55,32 +55,16 @@ fn answer(request: String) -> Answer {
 
 #[cfg(test)]
 mod tests {
-    use std::mem::MaybeUninit;
-
     use serde_json::{Value, json};
 
     use super::*;
-    use crate::bitstable_free;
+    use crate::asked;
 
     const ROW: &str = include_str!("../cli/tests/kernels/row_sum.ptx");
     const STOCK: &str = include_str!("../cli/tests/kernels/row_sum_stock.ptx");
 
     fn asked(request: &[u8]) -> (u32, Value) {
-        let mut reply = MaybeUninit::<Reply>::uninit();
-        // SAFETY: the request is what its length says; the call fills the reply, and what it holds is
-        // copied before it is freed.
-        unsafe {
-            bitstable_equiv(request.as_ptr().cast(), request.len(), reply.as_mut_ptr());
-            let mut reply = reply.assume_init();
-            let read = |data, len| text(data, len).expect("a reply is UTF-8").to_owned();
-            let told = match read(reply.text, reply.text_len) {
-                said if said.is_empty() => read(reply.report, reply.report_len),
-                said => said,
-            };
-            let status = reply.status;
-            bitstable_free(&mut reply);
-            (status, serde_json::from_str(&told).expect("a reply is JSON"))
-        }
+        asked::asked(bitstable_equiv, request)
     }
 
     #[test]

@@ -9,6 +9,8 @@
 //! [`bitstable_free`]. The library exports the functions here, in [`emulation`], in [`equivalence`],
 //! in [`certificate`] and in [`command`], and nothing else.
 
+#[cfg(test)]
+mod asked;
 mod certificate;
 mod command;
 mod emulation;

@@ -5,7 +5,10 @@
 //! (`integer.rs`), whole bytes that move are moved (`bytes.rs`), and everything else becomes one
 //! operation an element (`arith.rs`), whatever the instruction is.
 
-use bitstable_ptx::ir::{Instruction, Op, Scalar};
+use bitstable_ptx::{
+    ir::{Instruction, Op, Scalar},
+    symbol::elementwise,
+};
 use smallvec::SmallVec;
 
 use super::{Stop, Walk, control::register_bytes, decode::Decoded, operands::holds};
@@ -257,19 +260,4 @@ pub(super) fn result_type(op: &Op, bytes: u8) -> Scalar {
     });
     let untyped = bitstable_ptx::ir::signature::untyped(8 * u32::from(bytes));
     written.or(untyped).unwrap_or(Scalar::B32)
-}
-
-/// Type and one-element form of a float operation whose operands all have its type.
-fn elementwise(op: &Op) -> Option<(Scalar, Op)> {
-    let mut element = op.clone();
-    let (Op::FloatUnary { ty, .. }
-    | Op::FloatBinary { ty, .. }
-    | Op::FloatTernary { ty, .. }
-    | Op::Fma { ty, .. }) = &mut element
-    else {
-        return None;
-    };
-    let whole = *ty;
-    *ty = whole.element();
-    Some((whole, element))
 }

@@ -389,7 +389,7 @@ fn part_type(graph: &Graph, ty: Scalar, arms: [&Value; 2], at: usize, unit: usiz
 }
 
 /// Type and one-element form of a float operation whose operands all have its type.
-fn elementwise(op: &Op) -> Option<(Scalar, Op)> {
+pub fn elementwise(op: &Op) -> Option<(Scalar, Op)> {
     let mut element = op.clone();
     let (Op::FloatUnary { ty, .. }
     | Op::FloatBinary { ty, .. }

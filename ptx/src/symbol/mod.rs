@@ -42,6 +42,7 @@ pub use events::Move;
 pub use explain::explain;
 pub use graph::{Graph, Leaf, Maker, Meeting, Node, NodeId};
 pub use label::{Identity, Label, LabelId};
+pub use lane::elementwise;
 pub use matrix::MmaCells;
 pub use shadow::{Area, Cell, Place, Symbols};
 pub use verdict::{Expect, Verdict, analyse, judge};
