@@ -7,7 +7,13 @@
 //!   does not know the sign. The negative of a product is another, as NaNs have one sign.
 //! - **A3** A sum that ptxas may fuse with a product keeps a name of its own, and its place.
 
-use bitstable_ptx::ir::{FloatBinary, FloatMode, FloatUnary, Op, Round, Scalar};
+use bitstable_ptx::{
+    ir::{FloatBinary, FloatMode, FloatUnary, Op, Round, Scalar},
+    symbol::{
+        label::{Format, format},
+        plain_cvt,
+    },
+};
 use smallvec::SmallVec;
 
 use super::{Stop, Walk};
@@ -70,7 +76,7 @@ impl<'m> Walk<'m> {
         sources: &[Value],
         bytes: u8,
     ) -> Result<Value, Stop> {
-        let widen = plain_cvt(Scalar::F32, from);
+        let widen = plain_cvt(Scalar::F32, from, None);
         let narrow = (from.bits() / 8) as u8;
         let count = if fused { 2 } else { 1 };
         let mut wide: SmallVec<[Value; 4]> = SmallVec::new();
@@ -125,7 +131,7 @@ impl<'m> Walk<'m> {
     fn flipped(&mut self, value: &Value, ty: Scalar) -> Option<Value> {
         match value {
             Value::Bits(bits) => {
-                let (_, sign) = format(ty)?;
+                let Format { sign, .. } = format(ty)?;
                 Some(Value::Bits(bits.map(|bits| bits ^ sign)))
             }
             Value::Atoms(atoms, bytes) => Some(Value::Atoms(
@@ -248,20 +254,6 @@ impl<'m> Walk<'m> {
     }
 }
 
-/// A conversion without modifiers.
-fn plain_cvt(to: Scalar, from: Scalar) -> Op {
-    Op::Cvt {
-        to,
-        from,
-        round: None,
-        int_round: None,
-        ftz: false,
-        sat: false,
-        relu: false,
-        satfinite: false,
-    }
-}
-
 fn is_integer(op: &Op) -> bool {
     if let Op::Cvt { to, .. } = op {
         use bitstable_ptx::ir::Class;
@@ -300,7 +292,7 @@ fn symmetric(mode: &FloatMode) -> bool {
 fn unsigned_part(value: &Value, ty: Scalar) -> (Value, bool) {
     match value {
         Value::Bits(bits) => {
-            let Some((_, sign)) = format(ty) else { return (value.clone(), false) };
+            let Some(Format { sign, .. }) = format(ty) else { return (value.clone(), false) };
             if bits.all(|bits| bits & sign != 0) {
                 return (Value::Bits(bits.map(|bits| bits ^ sign)), true);
             }
@@ -315,21 +307,6 @@ fn unsigned_part(value: &Value, ty: Scalar) -> (Value, bool) {
     }
 }
 
-/// Bits of one and of minus zero.
-fn format(ty: Scalar) -> Option<(u64, u64)> {
-    if ty == Scalar::F32 {
-        Some((u64::from(1f32.to_bits()), 1 << 31))
-    } else if ty == Scalar::F64 {
-        Some((1f64.to_bits(), 1 << 63))
-    } else if ty == Scalar::F16 {
-        Some((0x3c00, 0x8000))
-    } else if ty == Scalar::BF16 {
-        Some((0x3f80, 0x8000))
-    } else {
-        None
-    }
-}
-
 fn number(value: &Value) -> Option<u64> {
     if let Value::Bits(bits) = value { bits.uniform() } else { None }
 }
@@ -338,7 +315,7 @@ fn number(value: &Value) -> Option<u64> {
 fn degenerate_fma(op: &Op, sources: &[Value]) -> Option<(Op, [usize; 2])> {
     let (Op::Fma { ty, mode }, [a, b, c]) = (op, sources) else { return None };
     let plain = FloatMode { round: Some(Round::Rn), ftz: mode.ftz, ..FloatMode::default() };
-    let (one, minus_zero) = format(*ty)?;
+    let Format { one, sign: minus_zero, .. } = format(*ty)?;
     if *mode != plain {
         return None;
     }

@@ -159,14 +159,15 @@ fn float_identity(op: FloatBinary, ty: Scalar, mode: FloatMode, bits: u64) -> Op
 }
 
 /// Bits of numbers that matter to rewrites and identities.
-pub(crate) struct Format {
+pub struct Format {
     /// Minus zero.
     pub sign: u64,
     pub one: u64,
     pub infinity: u64,
 }
 
-pub(crate) fn format(ty: Scalar) -> Option<Format> {
+/// Those of a type that has them.
+pub fn format(ty: Scalar) -> Option<Format> {
     let (sign, one, infinity) = if ty == Scalar::F64 {
         (1 << 63, 1.0f64.to_bits(), f64::INFINITY.to_bits())
     } else if ty == Scalar::F32 {

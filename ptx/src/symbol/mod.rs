@@ -44,6 +44,7 @@ pub use graph::{Graph, Leaf, Maker, Meeting, Node, NodeId};
 pub use label::{Identity, Label, LabelId};
 pub use lane::elementwise;
 pub use matrix::MmaCells;
+pub use rewrite::plain_cvt;
 pub use shadow::{Area, Cell, Place, Symbols};
 pub use verdict::{Expect, Verdict, analyse, judge};
 

@@ -23,7 +23,7 @@ use crate::{
 };
 
 /// A conversion without modifiers.
-pub(crate) fn plain_cvt(to: Scalar, from: Scalar, round: Option<Round>) -> Op {
+pub fn plain_cvt(to: Scalar, from: Scalar, round: Option<Round>) -> Op {
     Op::Cvt {
         to,
         from,
