@@ -1,0 +1,32 @@
+"""A model of the machines that reductions are compiled for: what a kernel's text costs on them.
+
+# Idea
+No GPU is needed: ptxas writes into each instruction how long it must be waited for, and the rest is
+tables. `measure` reads a kernel's assembly, counts what it does, and estimates how many cycles one
+CTA takes alone on a multiprocessor. The estimate is for comparing two compilations of one kernel
+for one target; it is no prediction of a launch's time.
+
+# Invariants
+- **X1** Deterministic: the same text gives the same figures.
+- **X2** What is not known (addresses, values of predicates) is the same for both compilations.
+
+# Not here
+Compiling, tables, plots: the rest of `benches/cost`.
+"""
+
+from __future__ import annotations
+
+from .measures import Measures
+from .nvidia import measure_sass
+from .occupancy import occupancy
+
+__all__ = ["Measures", "measure", "occupancy"]
+
+
+def measure(asm: str, target: str, warps: int, trips: int = 4) -> Measures:
+    """The figures of one kernel that runs with `warps` warps, its loops `trips` times.
+
+    `asm` is `asm["sass"]` of a compiled kernel for a target like "sm_90", and `asm["amdgcn"]` for
+    one like "gfx942".
+    """
+    return measure_sass(asm, target, warps, trips)
