@@ -17,8 +17,9 @@ pipe it takes and for how long, and how late a variable one clears its scoreboar
   between independent instructions of one pipe.
 - **E** An estimate; what it rests on stands beside it.
 
-sm_100 has no published table of the kind for data-centre parts: Hopper's stand in (E), but for what
-the guide and ptxas say.
+sm_100 has no published table of the kind for data-centre parts: Hopper's latencies stand in (E);
+rates are of the guide and of ptxas. Products of `tcgen05` run beside the warps, and their opcode
+does not say their size: they are not in the estimate.
 
 # Not here
 The order in which things happen: `simulate.py`.
@@ -107,11 +108,10 @@ GLOBAL_STORES = {"STG", "ST"}
 SHARED_LOADS = {"LDS", "LDSM"}
 SHARED_STORES = {"STS", "STSM"}
 ATOMICS = {"ATOM", "ATOMG", "RED", "REDG", "ATOMS"}
-SHUFFLES = {"SHFL", "REDUX", "MATCH"}
+SHUFFLES = {"SHFL", "REDUX"}
+"""REDUX folds 32 lanes of integers at once: half the rate of a shuffle (G)."""
 REGISTER_READS = {"S2R", "S2UR", "R2UR", "LDC", "LDCU", "ULDC", "CS2R"}
 CONTROL = {"BRA", "EXIT", "BSSY", "BSYNC", "CALL", "RET", "WARPSYNC", "YIELD", "NOP", "DEPBAR"}
-
-SHAPE = re.compile(r"\.(?P<m>16|64)(?:x)?(?P<n>8|\d+x)(?P<k>\d+)\b")
 
 MEMORY_PIPE = "memory"
 """One for the SM: shuffles, shared memory and L1 take turns on it."""
@@ -144,7 +144,7 @@ def cost(target: str, opcode: str, memory_latency: int) -> Cost:
     if kind in SPECIAL:
         return Cost("special", 8, SPECIAL_LATENCY)  # G: 16 a clock on all three.
     if kind in SHUFFLES:
-        return Cost(MEMORY_PIPE, 1, on.shuffle)  # G: 32 a clock.
+        return Cost(MEMORY_PIPE, 2 if kind == "REDUX" else 1, on.shuffle)  # G: 32 a clock.
     if kind in SHARED_LOADS | SHARED_STORES:
         return Cost(MEMORY_PIPE, 1, on.shared, per_word=True)
     if kind in LOCAL:
@@ -162,6 +162,8 @@ def cost(target: str, opcode: str, memory_latency: int) -> Cost:
     if kind in ("HGMMA", "QGMMA", "IGMMA"):
         # One instruction of four warps, each of which issues it: a quarter of the tile a scheduler.
         return Cost("tensor", _multiply_adds(opcode) // (4 * on.tensor) or 1, TENSOR_LATENCY)
+    if kind in ("LDTM", "STTM"):
+        return Cost("tensor memory", 1, DEFAULT_LATENCY, per_word=True)  # E
     if kind in CONTROL:
         return Cost("control", 1)
     if kind.startswith("U"):

@@ -16,7 +16,7 @@ Values are unknown, so that the shape decides: an unguarded branch is taken; a g
 closes a loop, whose body runs `trips` times in all; a guarded one forward falls through, unless the
 code that it jumps over calls a subroutine: those are slow paths of division and square root, which
 ptxas puts behind a check. A guarded exit falls through, as some warp does the work after it. A loop
-that polls a barrier in memory (`SYNCS…TRYWAIT`) is left at once.
+that polls (a branch on the result of `TRYWAIT`, or around a `NANOSLEEP`) is left at once.
 
 # Not here
 What an instruction costs (`latency.py`), when it issues (`simulate.py`).
@@ -30,7 +30,7 @@ from dataclasses import dataclass
 
 LINE = re.compile(
     r"^(?P<wait>\d\d|--):(?P<read>[0-7-]):(?P<write>[0-7-]):[Y-]:(?P<stall>[0-9a-f])\t"
-    r"(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Z0-9_.]*)\s*(?P<operands>[^;]*);"
+    r"(?P<guard>@!?U?P\w+\s+)?(?P<opcode>[A-Z][A-Za-z0-9_.]*)\s*(?P<operands>[^;]*);"
 )
 LABEL = re.compile(r"^(LBB\d+):")
 TARGET = re.compile(r"\b(LBB\d+|0x[0-9a-f]+)\s*$")
@@ -53,7 +53,8 @@ class Instruction:
 
     opcode: str
     operands: str
-    guarded: bool
+    guard: str | None
+    """The predicate that it is executed under, without its sign."""
     waits: int
     """Mask of the scoreboards that must be clear before it issues."""
     read: int | None
@@ -72,11 +73,13 @@ class Instruction:
     def words(self) -> int:
         """Four-byte words that each lane moves, for a memory access.
 
-        Matrix accesses (`.M88.4`) move one word a lane for each of their matrices.
+        Matrix accesses (`.M88.4`) move one for each matrix, those of tensor memory say how many.
         """
         modifiers = self.opcode.split(".")[1:]
-        if "M88" in modifiers or "MT88" in modifiers:
+        if self.kind in ("LDSM", "STSM"):
             return int(modifiers[-1]) if modifiers[-1].isdigit() else 1
+        if self.kind in ("LDTM", "STTM"):
+            return int(modifiers[-1].removeprefix("x")) if modifiers else 1
         return 4 if "128" in modifiers else 2 if "64" in modifiers else 1
 
     @property
@@ -104,12 +107,12 @@ class Program:
         highest = -1
         for instruction in self.instructions:
             named = [int(number) for number in REGISTER.findall(instruction.operands)]
-            # A wide access names the first of its registers.
-            highest = max([highest, *named[:1]], default=highest)
-            wide = instruction.words - 1 if instruction.kind.startswith(("LD", "ST")) else 0
-            if named:
-                data = named[0] if instruction.kind.startswith("LD") else named[-1]
-                highest = max(highest, data + wide, *named)
+            if not named:
+                continue
+            # A wide access names the first of its registers alone.
+            loads = instruction.kind in ("LDG", "LDS", "LDL", "LDSM", "LDC")
+            wide = instruction.words - 1 if loads or instruction.kind.startswith("ST") else 0
+            highest = max(highest, (named[0] if loads else named[-1]) + wide, *named)
         return min(highest + 1 + RESERVED_REGISTERS, 255)
 
     @property
@@ -133,12 +136,12 @@ class Program:
                 raise ValueError(f"a warp's path is longer than {MAX_PATH} instructions")
             following = at + 1
             match instruction.kind:
-                case "EXIT" if not instruction.guarded:
+                case "EXIT" if instruction.guard is None:
                     break
                 case "CALL" if at in self.targets:
                     returns.append(following)
                     following = self.targets[at]
-                case "RET" if returns and not instruction.guarded:
+                case "RET" if returns and instruction.guard is None:
                     following = returns.pop()
                 case "BRA" if at in self.targets and self._taken(at, taken, trips):
                     following = self.targets[at]
@@ -147,15 +150,28 @@ class Program:
 
     def _taken(self, at: int, taken: dict[int, int], trips: int) -> bool:
         instruction, target = self.instructions[at], self.targets[at]
-        conditional = instruction.guarded or "," in instruction.operands
+        # A branch on a uniform predicate has it among its operands.
+        condition = instruction.guard
+        if "," in instruction.operands:
+            condition = instruction.operands.partition(",")[0].lstrip("!")
         if target > at:
             skipped = self.instructions[at + 1 : target]
-            return not conditional or any(each.kind == "CALL" for each in skipped)
-        if any("TRYWAIT" in each.opcode for each in self.instructions[target:at]):
+            return condition is None or any(each.kind == "CALL" for each in skipped)
+        if condition is not None and self._polls(self.instructions[target:at], condition):
             return False
         # An inner loop starts anew each time that the outer one comes back to it.
         taken[at] = (taken.get(at, 0) + 1) % max(trips, 1)
         return taken[at] != 0
+
+    @staticmethod
+    def _polls(body: list[Instruction], condition: str) -> bool:
+        """Whether a loop waits for others, rather than counting."""
+        if any(each.kind == "NANOSLEEP" for each in body):
+            return True
+        for each in reversed(body):
+            if each.operands.startswith(condition + ","):
+                return "TRYWAIT" in each.opcode
+        return False
 
 
 def parse(text: str) -> Program:
@@ -188,7 +204,7 @@ def _instruction(match: re.Match[str]) -> Instruction:
     return Instruction(
         match["opcode"],
         match["operands"],
-        guarded=match["guard"] is not None,
+        guard=None if match["guard"] is None else match["guard"].strip().lstrip("@!"),
         waits=0 if match["wait"] == "--" else int(match["wait"]),
         read=scoreboard("read"),
         write=scoreboard("write"),

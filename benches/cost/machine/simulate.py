@@ -21,12 +21,17 @@ banks, the yield flag, dual issue; other CTAs on the SM, which hide what this on
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, field
 
 from . import latency
 from .sass import Instruction, Program
 
-SCOREBOARDS = 6
+SCOREBOARDS = 7
+"""Six of the control word, and the one that warpgroup products (`gsb0`) count."""
+WARPGROUP = 6
+LANES = 32
+KEEP = re.compile(r"(SB\d|gsb0), (0x[0-9a-f]+)")
 
 
 @dataclass
@@ -59,6 +64,8 @@ class Step:
     commits: bool
     keep: tuple[int, int] | None
     """Of DEPBAR: the scoreboard, and how many may be left under way."""
+    fill: int
+    """Cycles that a load from memory takes of the path from L2, which all schedulers share."""
 
 
 def cycles(program: Program, target: str, warps: int, trips: int, memory_latency: int) -> int:
@@ -91,7 +98,11 @@ def _run(path: list[Step], warps: list[Warp]) -> int:
         clock = start + 1
         done = max(start, free.get(step.pipe, 0)) + step.occupied
         free[step.pipe] = done
-        _account(warp, step, start, done)
+        if step.fill:
+            free["fill"] = max(done, free.get("fill", 0)) + step.fill
+            _account(warp, step, start, done, free["fill"] + step.latency)
+        else:
+            _account(warp, step, start, done, done + step.latency)
         warp.at += 1
         if warp.at == len(path):
             running.remove(warp)
@@ -115,9 +126,8 @@ def _run(path: list[Step], warps: list[Warp]) -> int:
     return clock
 
 
-def _account(warp: Warp, step: Step, start: int, done: int) -> None:
+def _account(warp: Warp, step: Step, start: int, done: int, result: int) -> None:
     """Sets the scoreboards that the instruction holds."""
-    result = done + step.latency
     if step.copies:
         warp.copies = max(warp.copies, result)
     if step.commits:
@@ -133,10 +143,15 @@ def _account(warp: Warp, step: Step, start: int, done: int) -> None:
 def _step(instruction: Instruction, target: str, siblings: int, memory_latency: int) -> Step:
     cost = latency.cost(target, instruction.opcode, memory_latency)
     occupied = cost.cycles * (instruction.words if cost.per_word else 1)
+    write = WARPGROUP if "gsb0" in instruction.operands else instruction.write
     keep = None
-    if instruction.kind == "DEPBAR":
-        board, _, left = instruction.operands.partition(",")
-        keep = (int(board.strip().removeprefix("SB")), int(left.split(",")[0] or "0", 16))
+    if match := KEEP.match(instruction.operands) if "DEPBAR.LE" in instruction.opcode else None:
+        keep = (WARPGROUP if match[1] == "gsb0" else int(match[1][2:]), int(match[2], 16))
+    # Loads that hit L1 come from nowhere else.
+    misses = (
+        instruction.kind in latency.GLOBAL_LOADS and memory_latency > latency.machine(target).l1
+    )
+    fill = -(-instruction.bytes * LANES * siblings // latency.FILL_BYTES) if misses else 0
     return Step(
         cost.pipe,
         occupied * siblings if cost.pipe in latency.SHARED_PIPES else occupied,
@@ -144,9 +159,10 @@ def _step(instruction: Instruction, target: str, siblings: int, memory_latency: 
         max(instruction.stall, 1),
         tuple(n for n in range(SCOREBOARDS) if instruction.waits >> n & 1),
         instruction.read,
-        instruction.write,
+        write if keep is None else None,
         barrier=instruction.kind == "BAR" and not instruction.opcode.startswith("BAR.ARV"),
         copies=instruction.kind == "LDGSTS",
         commits=instruction.kind in ("LDGDEPBAR", "ARRIVES"),
         keep=keep,
+        fill=fill,
     )
