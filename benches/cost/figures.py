@@ -1,0 +1,162 @@
+"""Ratios of one way of compiling to another, their means, the losses, and the figures to reach.
+
+# Idea
+A row is a kernel at a target and a number of warps, with the figures of each way: `stock`
+(unordered, which is stock Triton's code to the byte), `ours` and `peer` (pinned). What is compared
+is always a ratio of two ways in one row.
+
+# Invariants
+- **F1** Nothing is left out in silence: a way that does not compile is listed, and means are over
+  the rows in which both ways compile.
+- **F2** A kernel that is dearer in any of [`QUANTITIES`] is a loss, by name.
+- **F3** `communication` may be zero, so that its ratio is `(x + 1) / (y + 1)`.
+
+# Not here
+How it is printed (`report.py`, `plot.py`).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Iterable
+from dataclasses import dataclass
+from typing import Any
+
+QUANTITIES = ("instructions", "cycles", "cycles_memory", "communication")
+WAYS = ("stock", "ours", "peer")
+PAIRS = (("ours", "stock"), ("peer", "stock"), ("ours", "peer"))
+
+CYCLES_AT_FOUR_WARPS = 1.15
+CYCLES_ANYWHERE = 1.5
+MORE_REGISTERS = 8
+
+
+@dataclass(frozen=True)
+class Row:
+    """One kernel at one target and number of warps."""
+
+    kernel: str
+    target: str
+    warps: int
+    contiguous: bool
+    ways: dict[str, dict[str, Any]]
+    """By way: figures under `figures`, or a reason under `error`."""
+
+    @property
+    def name(self) -> str:
+        """As a report has it, without the target."""
+        return f"{self.kernel}, {self.warps} warp{'s' if self.warps > 1 else ''}"
+
+    def figures(self, way: str) -> dict[str, Any] | None:
+        """What was measured, or nothing where it did not compile or was not asked for."""
+        return self.ways.get(way, {}).get("figures")
+
+    def error(self, way: str) -> str | None:
+        """Why it did not compile."""
+        return self.ways.get(way, {}).get("error")
+
+    def ratio(self, quantity: str, way: str = "ours", other: str = "stock") -> float | None:
+        """`way` over `other`, where both compile."""
+        mine, theirs = self.figures(way), self.figures(other)
+        if mine is None or theirs is None:
+            return None
+        more = 1 if quantity == "communication" else 0
+        return (mine[quantity] + more) / (theirs[quantity] + more)
+
+
+@dataclass(frozen=True)
+class Violation:
+    """A figure that was to be reached and was not."""
+
+    row: Row
+    rule: str
+    found: str
+
+
+def geometric_mean(ratios: Iterable[float]) -> float | None:
+    """Nothing, of no ratios."""
+    logs = [math.log(ratio) for ratio in ratios]
+    return math.exp(sum(logs) / len(logs)) if logs else None
+
+
+def mean(rows: Iterable[Row], quantity: str, way: str, other: str) -> float | None:
+    """Over the rows in which both compile."""
+    ratios = (row.ratio(quantity, way, other) for row in rows)
+    return geometric_mean(ratio for ratio in ratios if ratio is not None)
+
+
+SUBSETS: dict[str, Callable[[Row], bool]] = {
+    "all": lambda row: True,
+    "axes across memory": lambda row: not row.contiguous,
+    "4 warps or more": lambda row: row.warps >= 4,
+}
+
+
+def losses(rows: Iterable[Row]) -> list[Row]:
+    """Rows in which ours is dearer than stock's in anything, the dearest first."""
+
+    def worst(row: Row) -> list[float]:
+        found = [ratio for q in QUANTITIES if (ratio := row.ratio(q)) is not None]
+        return [row.ratio("cycles") or 0.0, max(found, default=0.0)]
+
+    lost = [row for row in rows if any((row.ratio(q) or 0.0) > 1.0 for q in QUANTITIES)]
+    return sorted(lost, key=lambda row: (*(-ratio for ratio in worst(row)), row.name))
+
+
+def regressions(rows: Iterable[Row]) -> list[Row]:
+    """Rows that stock compiles and ours does not."""
+    return [row for row in rows if row.figures("stock") and row.error("ours")]
+
+
+def violations(rows: Iterable[Row]) -> list[Violation]:
+    """Where a single kernel is beyond what is allowed it."""
+    found = []
+    for row in rows:
+        ours, stock = row.figures("ours"), row.figures("stock")
+        if not ours or not stock:
+            continue
+        cycles = row.ratio("cycles")
+        if cycles > CYCLES_ANYWHERE:
+            found.append(Violation(row, f"cycles above {CYCLES_ANYWHERE}", f"{cycles:.2f}"))
+        elif row.warps >= 4 and cycles > CYCLES_AT_FOUR_WARPS:
+            rule = f"cycles above {CYCLES_AT_FOUR_WARPS} at 4 warps or more"
+            found.append(Violation(row, rule, f"{cycles:.2f}"))
+        if (
+            ours["registers"] is not None
+            and ours["registers"] > stock["registers"] + MORE_REGISTERS
+            and ours["occupancy"] != stock["occupancy"]
+        ):
+            found.append(
+                Violation(
+                    row,
+                    f"more than {MORE_REGISTERS} registers more, and another occupancy",
+                    f"{stock['registers']} to {ours['registers']} registers,"
+                    f" {stock['occupancy']} to {ours['occupancy']} warps",
+                )
+            )
+        if (ours["stack_bytes"] or 0) > (stock["stack_bytes"] or 0):
+            spilled = f"{stock['stack_bytes']} to {ours['stack_bytes']} bytes"
+            found.append(Violation(row, "more stack", spilled))
+        if ours["global_sectors"] > stock["global_sectors"]:
+            sectors = f"{stock['global_sectors']} to {ours['global_sectors']}"
+            found.append(Violation(row, "more global sectors", sectors))
+    return found
+
+
+def summary(rows: list[Row]) -> dict[str, Any]:
+    """Every mean: by target, subset, pair and quantity."""
+    targets = list(dict.fromkeys(row.target for row in rows))
+    return {
+        target: {
+            subset: {
+                f"{way}/{other}": {
+                    quantity: mean(chosen, quantity, way, other) for quantity in QUANTITIES
+                }
+                for way, other in PAIRS
+                if any(row.ratio("instructions", way, other) for row in chosen)
+            }
+            for subset, belongs in SUBSETS.items()
+            if (chosen := [row for row in rows if row.target == target and belongs(row)])
+        }
+        for target in targets
+    }
