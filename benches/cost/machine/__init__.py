@@ -16,8 +16,8 @@ Compiling, tables, plots: the rest of `benches/cost`.
 
 from __future__ import annotations
 
+from . import nvidia
 from .measures import Measures
-from .nvidia import measure_sass
 from .occupancy import occupancy
 
 __all__ = ["Measures", "measure", "occupancy"]
@@ -29,4 +29,4 @@ def measure(asm: str, target: str, warps: int, trips: int = 4) -> Measures:
     `asm` is `asm["sass"]` of a compiled kernel for a target like "sm_90", and `asm["amdgcn"]` for
     one like "gfx942".
     """
-    return measure_sass(asm, target, warps, trips)
+    return nvidia.measure(asm, target, warps, trips)

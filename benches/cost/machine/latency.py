@@ -31,15 +31,14 @@ import re
 from dataclasses import dataclass
 from functools import lru_cache
 
-SCHEDULERS = 4
-"""Of an SM, each with its own arithmetic pipes (all targets here)."""
+from .simulate import Pipe
 
 
 @dataclass(frozen=True)
 class Cost:
     """What issuing one instruction does."""
 
-    pipe: str
+    pipe: Pipe
     cycles: int
     """For which the pipe takes no other instruction; per word a lane moves if `per_word`."""
     latency: int = 0
@@ -113,10 +112,13 @@ SHUFFLES = {"SHFL", "REDUX"}
 REGISTER_READS = {"S2R", "S2UR", "R2UR", "LDC", "LDCU", "ULDC", "CS2R"}
 CONTROL = {"BRA", "EXIT", "BSSY", "BSYNC", "CALL", "RET", "WARPSYNC", "YIELD", "NOP", "DEPBAR"}
 
-MEMORY_PIPE = "memory"
-"""One for the SM: shuffles, shared memory and L1 take turns on it."""
-SHARED_PIPES = {MEMORY_PIPE, "barrier"}
-"""Those that the four schedulers share."""
+# One for the SM: shuffles, shared memory and L1 take turns on it.
+MEMORY = Pipe("memory", shared=True)
+BARRIER = Pipe("barrier", shared=True)
+FMA_PIPE, ALU, FP64, SPECIAL_PIPE, TENSOR, UNIFORM, BRANCH, TENSOR_MEMORY = (
+    Pipe(name)
+    for name in ("fma", "alu", "fp64", "special", "tensor", "uniform", "branch", "tensor memory")
+)
 
 
 def machine(target: str) -> Machine:
@@ -127,48 +129,48 @@ def machine(target: str) -> Machine:
 
 
 @lru_cache(maxsize=4096)
-def cost(target: str, opcode: str, memory_latency: int) -> Cost:
-    """What one instruction costs; global loads take `memory_latency` cycles."""
+def cost(target: str, opcode: str, memory: bool) -> Cost:
+    """What one instruction costs; global loads come from memory, or else hit L1."""
     on = machine(target)
     kind = opcode.partition(".")[0]
     if kind in FMA:
-        return Cost("fma", on.fp32)
+        return Cost(FMA_PIPE, on.fp32)
     if kind in PACKED:
-        return Cost("fma", on.packed)
+        return Cost(FMA_PIPE, on.packed)
     if kind in IMAD:
-        return Cost("fma", 2)  # G: 64 a clock on all three.
+        return Cost(FMA_PIPE, 2)  # G: 64 a clock on all three.
     if kind in HALF:
-        return Cost("fma", on.half)
+        return Cost(FMA_PIPE, on.half)
     if kind in DOUBLE:
-        return Cost("fp64", on.fp64, DOUBLE_LATENCY)
+        return Cost(FP64, on.fp64, DOUBLE_LATENCY)
     if kind in SPECIAL:
-        return Cost("special", 8, SPECIAL_LATENCY)  # G: 16 a clock on all three.
+        return Cost(SPECIAL_PIPE, 8, SPECIAL_LATENCY)  # G: 16 a clock on all three.
     if kind in SHUFFLES:
-        return Cost(MEMORY_PIPE, 2 if kind == "REDUX" else 1, on.shuffle)  # G: 32 a clock.
+        return Cost(MEMORY, 2 if kind == "REDUX" else 1, on.shuffle)  # G: 32 a clock.
     if kind in SHARED_LOADS | SHARED_STORES:
-        return Cost(MEMORY_PIPE, 1, on.shared, per_word=True)
+        return Cost(MEMORY, 1, on.shared, per_word=True)
     if kind in LOCAL:
-        return Cost(MEMORY_PIPE, 1, on.l1, per_word=True)
+        return Cost(MEMORY, 1, on.l1, per_word=True)
     if kind in GLOBAL_LOADS | GLOBAL_STORES:
-        return Cost(MEMORY_PIPE, 1, memory_latency, per_word=True)
+        return Cost(MEMORY, 1, on.dram if memory else on.l1, per_word=True)
     if kind in ATOMICS:
-        return Cost(MEMORY_PIPE, 1, on.shared if kind == "ATOMS" else ATOMIC_LATENCY, per_word=True)
+        return Cost(MEMORY, 1, on.shared if kind == "ATOMS" else ATOMIC_LATENCY, per_word=True)
     if kind in REGISTER_READS:
-        return Cost("uniform", 1, REGISTER_READ_LATENCY)
+        return Cost(UNIFORM, 1, REGISTER_READ_LATENCY)
     if kind == "BAR":
-        return Cost("barrier", BARRIER_CYCLES, BARRIER_LATENCY)
+        return Cost(BARRIER, BARRIER_CYCLES, BARRIER_LATENCY)
     if kind in ("HMMA", "IMMA", "QMMA", "DMMA"):
-        return Cost("tensor", _multiply_adds(opcode) // on.tensor or 1, TENSOR_LATENCY)
+        return Cost(TENSOR, _multiply_adds(opcode) // on.tensor or 1, TENSOR_LATENCY)
     if kind in ("HGMMA", "QGMMA", "IGMMA"):
         # One instruction of four warps, each of which issues it: a quarter of the tile a scheduler.
-        return Cost("tensor", _multiply_adds(opcode) // (4 * on.tensor) or 1, TENSOR_LATENCY)
+        return Cost(TENSOR, _multiply_adds(opcode) // (4 * on.tensor) or 1, TENSOR_LATENCY)
     if kind in ("LDTM", "STTM"):
-        return Cost("tensor memory", 1, DEFAULT_LATENCY, per_word=True)  # E
+        return Cost(TENSOR_MEMORY, 1, DEFAULT_LATENCY, per_word=True)  # E
     if kind in CONTROL:
-        return Cost("control", 1)
+        return Cost(BRANCH, 1)
     if kind.startswith("U"):
-        return Cost("uniform", 1, DEFAULT_LATENCY)
-    return Cost("alu", on.integer, DEFAULT_LATENCY)
+        return Cost(UNIFORM, 1, DEFAULT_LATENCY)
+    return Cost(ALU, on.integer, DEFAULT_LATENCY)
 
 
 def _multiply_adds(opcode: str) -> int:

@@ -19,15 +19,15 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 # Issue slots of what moves data between threads. The unit is one issue of one warp instruction.
-# A shuffle and a shared access share one path per SM (or CU) that takes one warp of 4-byte words a
-# cycle, where four schedulers issue: NVIDIA's guide gives 32 results a clock to shuffles and 32
-# banks to shared memory. A shuffle is its issue and its pass; an access is its issue and a pass for
-# every transaction. A barrier is what its latency hides at the least: about 22 cycles for a block
-# (Zhang et al. 2020, arXiv:2004.05371), in which a resident second block fills two thirds.
-SHUFFLE_WEIGHT = 2
-ACCESS_WEIGHT = 1
-TRANSACTION_WEIGHT = 1
-BARRIER_WEIGHT = 8
+# Shared memory serves a whole SM (or CU) at 32 words a cycle, where four schedulers issue: an
+# access is its issue, and one slot for every 32 words (NVIDIA: CUDA C++ Programming Guide, 32
+# banks; AMD: an issue takes four cycles, in which a quarter of the LDS moves 32 words). A barrier
+# is what 22 cycles of latency (Zhang et al. 2020, arXiv:2004.05371) keep from issuing where other
+# warps fill two thirds of them. Exchanges differ by target, so that those who read its code weigh
+# them.
+ACCESS_SLOTS = 1
+TRANSACTION_SLOTS = 1
+BARRIER_SLOTS = 8
 
 
 @dataclass(frozen=True)
@@ -37,6 +37,8 @@ class Measures:
     instructions: int
     shuffles: int
     """Exchanges between lanes: SHFL; DPP operands, permlane, ds_swizzle and ds_bpermute on AMD."""
+    shuffle_slots: int
+    """Issue slots that those exchanges take."""
     shared_loads: int
     shared_stores: int
     shared_transactions: int
@@ -55,8 +57,8 @@ class Measures:
     def communication(self) -> int:
         """Shuffles, shared accesses and barriers, weighed in issue slots."""
         return (
-            SHUFFLE_WEIGHT * self.shuffles
-            + ACCESS_WEIGHT * (self.shared_loads + self.shared_stores)
-            + TRANSACTION_WEIGHT * self.shared_transactions
-            + BARRIER_WEIGHT * self.barriers
+            self.shuffle_slots
+            + ACCESS_SLOTS * (self.shared_loads + self.shared_stores)
+            + TRANSACTION_SLOTS * self.shared_transactions
+            + BARRIER_SLOTS * self.barriers
         )

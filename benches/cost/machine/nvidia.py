@@ -1,17 +1,36 @@
-"""The figures of a kernel compiled for NVIDIA: counts of its SASS, and the simulated cycles."""
+"""The figures of a kernel compiled for NVIDIA: counts of its SASS, and the simulated cycles.
+
+# Idea
+The control word becomes what the simulation waits for: its wait mask names scoreboards that must be
+clear, its read and write fields the scoreboards that the instruction holds. Two more scoreboards
+stand beside the six: one counts warpgroup products, one copies to shared memory.
+
+# Not here
+What instructions cost (`latency.py`), in which order they issue (`simulate.py`).
+"""
 
 from __future__ import annotations
 
-from . import latency, sass, simulate
+import re
+
+from . import flow, latency, sass, simulate
 from .measures import Measures
+from .simulate import Step
 
 SECTOR_BYTES = 32
 LANES = 32
+SHUFFLE_SLOTS = 2
+"""A shuffle is its issue and its pass through the memory pipe, which schedulers share four to one
+at one warp a cycle: see `measures.py`."""
+
+SCOREBOARDS = 6
+WARPGROUP = 6
+COPIES = 7
+KEEP = re.compile(r"(?:SB(?P<board>\d)|gsb0), (?P<left>0x[0-9a-f]+)")
 
 
-def measure_sass(asm: str, target: str, warps: int, trips: int) -> Measures:
+def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
     """Reads, counts, simulates twice: once with global loads from L1, once from memory."""
-    on = latency.machine(target)
     program = sass.parse(asm)
 
     def of(kinds: set[str]) -> list[sass.Instruction]:
@@ -19,10 +38,18 @@ def measure_sass(asm: str, target: str, warps: int, trips: int) -> Measures:
 
     # LDGSTS fills shared memory from global memory: that is the kernel's load, no exchange.
     loads, stores = of(latency.SHARED_LOADS), of(latency.SHARED_STORES)
+    shuffles = of(latency.SHUFFLES)
     global_bytes = sum(each.bytes for each in of(latency.GLOBAL_LOADS | latency.GLOBAL_STORES))
+    path = flow.path(len(program.instructions), program.ways, trips)
+
+    def cycles(memory: bool) -> float:
+        steps = [_step(each, target, memory) for each in program.instructions]
+        return float(simulate.cycles([steps[at] for at in path], warps))
+
     return Measures(
         instructions=len(program.instructions),
-        shuffles=len(of(latency.SHUFFLES)),
+        shuffles=len(shuffles),
+        shuffle_slots=SHUFFLE_SLOTS * len(shuffles),
         shared_loads=len(loads),
         shared_stores=len(stores),
         shared_transactions=sum(each.words for each in loads + stores),
@@ -30,6 +57,33 @@ def measure_sass(asm: str, target: str, warps: int, trips: int) -> Measures:
         registers=program.registers,
         stack_bytes=program.stack_bytes,
         global_sectors=-(-global_bytes * LANES * warps // SECTOR_BYTES),
-        cycles=float(simulate.cycles(program, target, warps, trips, on.l1)),
-        cycles_memory=float(simulate.cycles(program, target, warps, trips, on.dram)),
+        cycles=cycles(memory=False),
+        cycles_memory=cycles(memory=True),
+    )
+
+
+def _step(instruction: sass.Instruction, target: str, memory: bool) -> Step:
+    cost = latency.cost(target, instruction.opcode, memory)
+    kind = instruction.kind
+    waits = [(board, 0) for board in range(SCOREBOARDS) if instruction.waits >> board & 1]
+    keep = KEEP.match(instruction.operands) if "DEPBAR.LE" in instruction.opcode else None
+    if keep:
+        waits.append((int(keep["board"] or WARPGROUP), int(keep["left"], 16)))
+    write = instruction.write
+    if keep is None and "gsb0" in instruction.operands:
+        write = WARPGROUP
+    elif kind == "LDGSTS":
+        write = COPIES
+    missed = memory and kind in latency.GLOBAL_LOADS
+    return Step(
+        pipe=cost.pipe,
+        occupied=cost.cycles * (instruction.words if cost.per_word else 1),
+        stall=max(instruction.stall, 1),
+        latency=cost.latency,
+        fill=-(-instruction.bytes * LANES // latency.FILL_BYTES) if missed else 0,
+        waits=tuple(waits),
+        read=instruction.read,
+        write=write,
+        barrier=kind == "BAR" and not instruction.opcode.startswith("BAR.ARV"),
+        gathers=COPIES if kind == "LDGDEPBAR" else None,
     )

@@ -1,4 +1,4 @@
-"""Reads `asm["sass"]` of a Triton kernel: opcodes, control words, and the way a warp takes.
+"""Reads `asm["sass"]` of a Triton kernel: opcodes, control words, branches.
 
 # Idea
 Triton prints each instruction as `wait:read:write:yield:stall<TAB>guard opcode operands;`, the five
@@ -8,15 +8,13 @@ needs.
 
 # Invariants
 - **S1** Every line with control fields becomes one [`Instruction`]; a text without any is refused.
-- **S2** The path is a function of the text and `trips`; data never enter.
-- **S3** The path of a kernel ends at an unguarded exit.
+- **S2** What stands behind the last exit to fill up (NOPs, a branch to itself) is no instruction.
 
 # What a branch does
-Values are unknown, so that the shape decides: an unguarded branch is taken; a guarded one backward
-closes a loop, whose body runs `trips` times in all; a guarded one forward falls through, unless the
-code that it jumps over calls a subroutine: those are slow paths of division and square root, which
-ptxas puts behind a check. A guarded exit falls through, as some warp does the work after it. A loop
-that polls (a branch on the result of `TRYWAIT`, or around a `NANOSLEEP`) is left at once.
+Beyond the rules of `flow.py`: a guarded branch over the call of a subroutine is taken, as those are
+slow paths of division and square root, which ptxas puts behind a check. A guarded exit is not
+taken, as some warp does the work after it. A loop that polls (a branch on the result of `TRYWAIT`,
+or around a `NANOSLEEP`) is left at once.
 
 # Not here
 What an instruction costs (`latency.py`), when it issues (`simulate.py`).
@@ -27,6 +25,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 from dataclasses import dataclass
+
+from .flow import Kind, Way
 
 LINE = re.compile(
     r"^(?P<wait>\d\d|--):(?P<read>[0-7-]):(?P<write>[0-7-]):[Y-]:(?P<stall>[0-9a-f])\t"
@@ -42,9 +42,6 @@ WORD_BYTES = 16
 
 RESERVED_REGISTERS = 2
 """ptxas reports two registers more than the highest that the text names (160 of 168 cubins)."""
-
-MAX_PATH = 1_000_000
-"""Instructions on the path of one warp; beyond it, the loops are not what a reduction has."""
 
 
 @dataclass(frozen=True)
@@ -98,8 +95,7 @@ class Program:
     """The instructions of one kernel, without padding, and where its branches go."""
 
     instructions: list[Instruction]
-    targets: dict[int, int]
-    """Index of a branch or call to the index of what it goes to."""
+    ways: dict[int, Way]
 
     @property
     def registers(self) -> int:
@@ -123,56 +119,6 @@ class Program:
                 return int(match[1], 16)
         return 0
 
-    def path(self, trips: int) -> list[int]:
-        """The instructions that a warp executes, in order, by the rules of the module's head."""
-        path: list[int] = []
-        taken: dict[int, int] = {}
-        returns: list[int] = []
-        at = 0
-        while at < len(self.instructions):
-            instruction = self.instructions[at]
-            path.append(at)
-            if len(path) > MAX_PATH:
-                raise ValueError(f"a warp's path is longer than {MAX_PATH} instructions")
-            following = at + 1
-            match instruction.kind:
-                case "EXIT" if instruction.guard is None:
-                    break
-                case "CALL" if at in self.targets:
-                    returns.append(following)
-                    following = self.targets[at]
-                case "RET" if returns and instruction.guard is None:
-                    following = returns.pop()
-                case "BRA" if at in self.targets and self._taken(at, taken, trips):
-                    following = self.targets[at]
-            at = following
-        return path
-
-    def _taken(self, at: int, taken: dict[int, int], trips: int) -> bool:
-        instruction, target = self.instructions[at], self.targets[at]
-        # A branch on a uniform predicate has it among its operands.
-        condition = instruction.guard
-        if "," in instruction.operands:
-            condition = instruction.operands.partition(",")[0].lstrip("!")
-        if target > at:
-            skipped = self.instructions[at + 1 : target]
-            return condition is None or any(each.kind == "CALL" for each in skipped)
-        if condition is not None and self._polls(self.instructions[target:at], condition):
-            return False
-        # An inner loop starts anew each time that the outer one comes back to it.
-        taken[at] = (taken.get(at, 0) + 1) % max(trips, 1)
-        return taken[at] != 0
-
-    @staticmethod
-    def _polls(body: list[Instruction], condition: str) -> bool:
-        """Whether a loop waits for others, rather than counting."""
-        if any(each.kind == "NANOSLEEP" for each in body):
-            return True
-        for each in reversed(body):
-            if each.operands.startswith(condition + ","):
-                return "TRYWAIT" in each.opcode
-        return False
-
 
 def parse(text: str) -> Program:
     """The first function of a disassembly in Triton's format."""
@@ -192,9 +138,8 @@ def parse(text: str) -> Program:
         instructions[-1].kind == "NOP"
         or targets.get(len(instructions) - 1) == len(instructions) - 1
     ):
-        targets.pop(len(instructions) - 1, None)
         instructions.pop()
-    return Program(instructions, targets)
+    return Program(instructions, dict(_ways(instructions, targets)))
 
 
 def _instruction(match: re.Match[str]) -> Instruction:
@@ -221,3 +166,40 @@ def _targets(instructions: list[Instruction], labels: dict[str, int]) -> Iterato
             to = labels[name] if name in labels else int(name, 16) // WORD_BYTES
             if to < len(instructions):
                 yield at, to
+
+
+def _ways(instructions: list[Instruction], targets: dict[int, int]) -> Iterator[tuple[int, Way]]:
+    for at, instruction in enumerate(instructions):
+        match instruction.kind:
+            case "EXIT" if instruction.guard is None:
+                yield at, Way(Kind.END)
+            case "RET" if instruction.guard is None:
+                yield at, Way(Kind.RETURN)
+            case "CALL" if at in targets:
+                yield at, Way(Kind.CALL, targets[at])
+            case "BRA" if at in targets:
+                yield at, _branch(instructions, at, targets[at])
+
+
+def _branch(instructions: list[Instruction], at: int, target: int) -> Way:
+    instruction = instructions[at]
+    condition = instruction.guard
+    if "," in instruction.operands:
+        # A branch on a uniform predicate has it among its operands.
+        condition = instruction.operands.partition(",")[0].lstrip("!")
+    if condition is None:
+        return Way(Kind.ALWAYS, target)
+    if target > at:
+        slow = any(each.kind == "CALL" for each in instructions[at + 1 : target])
+        return Way(Kind.ALWAYS if slow else Kind.NEVER, target)
+    return Way(Kind.NEVER if _polls(instructions[target:at], condition) else Kind.MAYBE, target)
+
+
+def _polls(body: list[Instruction], condition: str) -> bool:
+    """Whether a loop waits for others, rather than counting."""
+    if any(each.kind == "NANOSLEEP" for each in body):
+        return True
+    for each in reversed(body):
+        if each.operands.startswith(condition + ","):
+            return "TRYWAIT" in each.opcode
+    return False

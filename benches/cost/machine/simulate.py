@@ -1,168 +1,131 @@
-"""When each instruction of a CTA issues: an SM that holds this CTA and nothing else.
+"""When each instruction of a CTA issues: a multiprocessor that holds this CTA and nothing else.
 
 # Idea
 All warps take the same path, and the four schedulers hold equally many, so that they run in step:
 one scheduler is simulated with its quarter of the warps, and a pipe that the four share takes four
 times as long. The scheduler issues one instruction a cycle, of the warp that has been ready for
-longest. A warp is ready when its last stall count has passed and the scoreboards it waits for are
-clear.
+longest. A warp is ready when its last stall has passed and what it waits for is done.
+
+Things under way are counted by scoreboards: NVIDIA's six of the control word, AMD's counters. A
+wait is for all but some of a scoreboard's things.
 
 # Invariants
-- **I1** An instruction issues no earlier than its pipe is free, its warp's stall count has passed,
-  and the scoreboards of its mask are clear.
+- **I1** An instruction issues no earlier than its pipe is free, its warp's stall has passed, and
+  what it waits for is done.
 - **I2** No warp passes a barrier before every warp has reached it.
 - **I3** Work queued at a shared pipe is done in the order of issue; the queue has no bound, as
-  ptxas already spaces what enters it.
+  compilers already space what enters it.
 
 # Not here
 Bank conflicts and uncoalesced accesses (addresses are not known), instruction fetch, register
-banks, the yield flag, dual issue; other CTAs on the SM, which hide what this one waits for.
+banks, hints for the scheduler; other CTAs on the SM, which hide what this one waits for.
 """
 
 from __future__ import annotations
 
-import re
+from collections import defaultdict
 from dataclasses import dataclass, field
 
-from . import latency
-from .sass import Instruction, Program
-
-SCOREBOARDS = 7
-"""Six of the control word, and the one that warpgroup products (`gsb0`) count."""
-WARPGROUP = 6
-LANES = 32
-KEEP = re.compile(r"(SB\d|gsb0), (0x[0-9a-f]+)")
+SCHEDULERS = 4
+"""Of an SM, or SIMDs of a CU, each with arithmetic pipes of its own (all targets here)."""
 
 
-@dataclass
-class Warp:
-    """Where one warp is on the path, and what it has under way."""
+@dataclass(frozen=True)
+class Pipe:
+    """A unit that one instruction occupies at a time."""
 
-    at: int = 0
-    ready: int = 0
-    scoreboards: list[int] = field(default_factory=lambda: [0] * SCOREBOARDS)
-    """When each will be clear."""
-    pending: list[list[int]] = field(default_factory=lambda: [[] for _ in range(SCOREBOARDS)])
-    """When each thing that a scoreboard counts will be done, for DEPBAR."""
-    copies: int = 0
-    """When the last copy to shared memory will be done."""
+    name: str
+    shared: bool = False
+    """By the four schedulers."""
 
 
 @dataclass(frozen=True)
 class Step:
-    """An instruction with its costs looked up once, not for every warp and trip."""
+    """What issuing an instruction does. Looked up once, not for every warp and trip."""
 
-    pipe: str
+    pipe: Pipe
     occupied: int
-    latency: int
+    """Cycles of the pipe, for one warp."""
     stall: int
-    waits: tuple[int, ...]
-    read: int | None
-    write: int | None
-    barrier: bool
-    copies: bool
-    commits: bool
-    keep: tuple[int, int] | None
-    """Of DEPBAR: the scoreboard, and how many may be left under way."""
-    fill: int
-    """Cycles that a load from memory takes of the path from L2, which all schedulers share."""
+    """Cycles before the warp's next instruction may issue."""
+    latency: int = 0
+    """From the pipe's end to the result."""
+    fill: int = 0
+    """Cycles that a load takes of the path from the next cache, which the schedulers share."""
+    waits: tuple[tuple[int, int], ...] = ()
+    """Before it issues: each scoreboard, and how many of its things may be left under way."""
+    read: int | None = None
+    """Scoreboard that counts it until its operands have been read."""
+    write: int | None = None
+    """Scoreboard that counts it until its result is there."""
+    barrier: bool = False
+    gathers: int | None = None
+    """Scoreboard whose things must all be done for this one to be done (LDGDEPBAR)."""
 
 
-def cycles(program: Program, target: str, warps: int, trips: int, memory_latency: int) -> int:
-    """Until the last warp has issued its exit."""
-    siblings = min(warps, latency.SCHEDULERS)
-    steps = [
-        _step(instruction, target, siblings, memory_latency) for instruction in program.instructions
-    ]
-    path = [steps[at] for at in program.path(trips)]
-    held = [Warp() for _ in range(-(-warps // latency.SCHEDULERS))]
-    return _run(path, held)
+@dataclass
+class Warp:
+    """Where one warp is on the path, and when what its scoreboards count will be done."""
+
+    at: int = 0
+    ready: int = 0
+    under_way: defaultdict[int, list[int]] = field(default_factory=lambda: defaultdict(list))
+
+    def done(self, scoreboard: int, left: int) -> int:
+        """When at most `left` things of the scoreboard are under way."""
+        times = self.under_way[scoreboard]
+        return sorted(times)[len(times) - left - 1] if len(times) > left else 0
+
+    def add(self, scoreboard: int, done: int, now: int) -> None:
+        """Counts one more thing, and forgets those that are done by `now`."""
+        self.under_way[scoreboard] = [at for at in self.under_way[scoreboard] if at > now]
+        self.under_way[scoreboard].append(done)
 
 
-def _run(path: list[Step], warps: list[Warp]) -> int:
+def cycles(path: list[Step], warps: int) -> int:
+    """Until the last of the CTA's warps has issued the path's last instruction."""
+    siblings = min(warps, SCHEDULERS)
+    held = [Warp() for _ in range(-(-warps // SCHEDULERS))]
+    running = list(held)
+    arrived: list[Warp] = []
+    opens = 0
     free: dict[str, int] = {}
     clock = 0
-    running = list(warps)
-    arrived: list[tuple[Warp, int]] = []
     while running:
         warp = min(running, key=lambda each: each.ready)
         step = path[warp.at]
         start = max(clock, warp.ready)
-        shared = step.pipe in latency.SHARED_PIPES
-        if not shared:
-            start = max(start, free.get(step.pipe, 0))
-            if start > max(clock, warp.ready) and len(running) > 1:
-                # Another warp may have something for another pipe in the meantime.
-                warp.ready = start
-                continue
+        pipe_free = free.get(step.pipe.name, 0)
+        if not step.pipe.shared and pipe_free > start:
+            # Another warp may have something for another pipe in the meantime.
+            warp.ready = pipe_free
+            continue
         clock = start + 1
-        done = max(start, free.get(step.pipe, 0)) + step.occupied
-        free[step.pipe] = done
+        done = max(start, pipe_free) + step.occupied * (siblings if step.pipe.shared else 1)
+        free[step.pipe.name] = done
+        result = done + step.latency
         if step.fill:
-            free["fill"] = max(done, free.get("fill", 0)) + step.fill
-            _account(warp, step, start, done, free["fill"] + step.latency)
-        else:
-            _account(warp, step, start, done, done + step.latency)
+            free["fill"] = max(done, free.get("fill", 0)) + step.fill * siblings
+            result = free["fill"] + step.latency
+        if step.gathers is not None:
+            result = max(result, warp.done(step.gathers, 0))
+        if step.write is not None:
+            warp.add(step.write, result, start)
+        if step.read is not None:
+            warp.add(step.read, done, start)
         warp.at += 1
         if warp.at == len(path):
             running.remove(warp)
             continue
-        warp.ready = max(start + step.stall, *(warp.scoreboards[n] for n in path[warp.at].waits), 0)
-        following = path[warp.at]
-        if following.keep:
-            board, left = following.keep
-            under_way = sorted(warp.pending[board])
-            if len(under_way) > left:
-                warp.ready = max(warp.ready, under_way[len(under_way) - left - 1])
+        warp.ready = start + step.stall
+        for scoreboard, left in path[warp.at].waits:
+            warp.ready = max(warp.ready, warp.done(scoreboard, left))
         if step.barrier:
-            arrived.append((warp, done + step.latency))
+            opens = max(opens, result)
+            arrived.append(warp)
             running.remove(warp)
-            if len(arrived) == len(warps):
-                opens = max(at for _, at in arrived)
-                for each, _ in arrived:
+            if len(arrived) == len(held):
+                for each in arrived:
                     each.ready = max(each.ready, opens)
-                    running.append(each)
-                arrived = []
+                running, arrived = arrived, []
     return clock
-
-
-def _account(warp: Warp, step: Step, start: int, done: int, result: int) -> None:
-    """Sets the scoreboards that the instruction holds."""
-    if step.copies:
-        warp.copies = max(warp.copies, result)
-    if step.commits:
-        result = max(result, warp.copies)
-    if step.write is not None:
-        warp.scoreboards[step.write] = max(warp.scoreboards[step.write], result)
-        under_way = [at for at in warp.pending[step.write] if at > start]
-        warp.pending[step.write] = [*under_way, result]
-    if step.read is not None:
-        warp.scoreboards[step.read] = max(warp.scoreboards[step.read], done)
-
-
-def _step(instruction: Instruction, target: str, siblings: int, memory_latency: int) -> Step:
-    cost = latency.cost(target, instruction.opcode, memory_latency)
-    occupied = cost.cycles * (instruction.words if cost.per_word else 1)
-    write = WARPGROUP if "gsb0" in instruction.operands else instruction.write
-    keep = None
-    if match := KEEP.match(instruction.operands) if "DEPBAR.LE" in instruction.opcode else None:
-        keep = (WARPGROUP if match[1] == "gsb0" else int(match[1][2:]), int(match[2], 16))
-    # Loads that hit L1 come from nowhere else.
-    misses = (
-        instruction.kind in latency.GLOBAL_LOADS and memory_latency > latency.machine(target).l1
-    )
-    fill = -(-instruction.bytes * LANES * siblings // latency.FILL_BYTES) if misses else 0
-    return Step(
-        cost.pipe,
-        occupied * siblings if cost.pipe in latency.SHARED_PIPES else occupied,
-        cost.latency,
-        max(instruction.stall, 1),
-        tuple(n for n in range(SCOREBOARDS) if instruction.waits >> n & 1),
-        instruction.read,
-        write if keep is None else None,
-        barrier=instruction.kind == "BAR" and not instruction.opcode.startswith("BAR.ARV"),
-        copies=instruction.kind == "LDGSTS",
-        commits=instruction.kind in ("LDGDEPBAR", "ARRIVES"),
-        keep=keep,
-        fill=fill,
-    )
