@@ -16,7 +16,7 @@ Compiling, tables, plots: the rest of `benches/cost`.
 
 from __future__ import annotations
 
-from . import nvidia
+from . import amd, nvidia
 from .measures import Measures
 from .occupancy import occupancy
 
@@ -29,4 +29,5 @@ def measure(asm: str, target: str, warps: int, trips: int = 4) -> Measures:
     `asm` is `asm["sass"]` of a compiled kernel for a target like "sm_90", and `asm["amdgcn"]` for
     one like "gfx942".
     """
-    return nvidia.measure(asm, target, warps, trips)
+    vendor = nvidia if target.startswith("sm_") else amd
+    return vendor.measure(asm, target, warps, trips)

@@ -6,6 +6,10 @@ a loop if it goes back, whose body then runs `trips` times in all, and is not ta
 forward. What a reader knows better (a poll that succeeds at once, a slow path that is skipped) it
 says by classifying the branch.
 
+Compilers unroll loops, and not both compilations of a kernel alike. A loop that does just `k` times
+what the next one does, in every respect that is counted, is that loop unrolled and the next one its
+remainder: together they run `trips` rounds of the remainder's body.
+
 # Invariants
 - **W1** The path is a function of the ways and `trips`; data never enter.
 - **W2** Every loop ends: an endless one is left through its first exit once its trips are over.
@@ -16,11 +20,16 @@ Which instruction is what: `sass.py`, `amdgcn.py`.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from enum import Enum
 
 MAX_PATH = 1_000_000
 """Instructions on the path of one warp; beyond it, the loops are not what a reduction has."""
+
+
+Work = tuple[int, ...]
+"""What an instruction does, in respects that unrolling multiplies: bytes, exchanges, arithmetic."""
 
 
 class Kind(Enum):
@@ -42,19 +51,19 @@ class Way:
     target: int = -1
 
 
-def path(length: int, ways: dict[int, Way], trips: int) -> list[int]:
-    """The instructions that a warp executes, in order."""
+def path(ways: dict[int, Way], trips: int, work: list[Work]) -> list[int]:
+    """The instructions that a warp executes, in order; `work` is what each of them does."""
+    loops = _loops(ways, trips, work)
     executed: list[int] = []
     rounds: dict[int, int] = {}
     returns: list[int] = []
     at = 0
-    while at < length:
+    while at < len(work):
         executed.append(at)
         if len(executed) > MAX_PATH:
             raise ValueError(f"a warp's path is longer than {MAX_PATH} instructions")
         following = at + 1
         if way := ways.get(at):
-            back = way.target <= at
             match way.kind:
                 case Kind.END:
                     break
@@ -63,17 +72,50 @@ def path(length: int, ways: dict[int, Way], trips: int) -> list[int]:
                     following = way.target
                 case Kind.RETURN if returns:
                     following = returns.pop()
-                case Kind.ALWAYS if not back:
+                case Kind.ALWAYS if at not in loops:
                     following = way.target
-                case Kind.ALWAYS | Kind.MAYBE if back:
+                case Kind.ALWAYS | Kind.MAYBE if at in loops:
                     # An inner loop starts anew each time that the outer one comes back to it.
-                    rounds[at] = (rounds.get(at, 0) + 1) % max(trips, 1)
-                    if rounds[at]:
-                        following = way.target
-                    elif way.kind is Kind.ALWAYS:
-                        following = _exit(at, way.target, ways)
+                    rounds[at] = (rounds.get(at, 0) + 1) % loops[at].rounds
+                    following = way.target if rounds[at] else loops[at].after
         at = following
     return executed
+
+
+@dataclass
+class Loop:
+    """A branch back: how often its body runs, and where the path goes on."""
+
+    rounds: int
+    after: int
+
+
+def _loops(ways: dict[int, Way], trips: int, work: list[Work]) -> dict[int, Loop]:
+    """By the place of their branch."""
+    loops: dict[int, Loop] = {}
+    for at, way in sorted(ways.items()):
+        if way.kind in (Kind.ALWAYS, Kind.MAYBE) and way.target <= at:
+            after = at + 1 if way.kind is Kind.MAYBE else _exit(at, way.target, ways)
+            loops[at] = Loop(max(trips, 1), after)
+    for first, second in itertools.pairwise(loops):
+        head, next_head = ways[first].target, ways[second].target
+        if next_head > first and (k := _times(work[head:first], work[next_head:second])):
+            left = trips % k
+            loops[first].rounds = max(trips // k, 1)
+            loops[second].rounds = max(left, 1)
+            if not left:
+                loops[first].after = second + 1
+    return loops
+
+
+def _times(body: list[Work], remainder: list[Work]) -> int:
+    """How often `body` does what `remainder` does; 0 if it is no multiple."""
+    much = [sum(column) for column in zip(*body, strict=True)]
+    little = [sum(column) for column in zip(*remainder, strict=True)]
+    if not any(little):
+        return 0
+    k = next(m // n for m, n in zip(much, little, strict=True) if n)
+    return k if k > 1 and much == [k * n for n in little] else 0
 
 
 def _exit(at: int, head: int, ways: dict[int, Way]) -> int:

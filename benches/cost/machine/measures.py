@@ -48,6 +48,9 @@ class Measures:
     stack_bytes: int | None
     global_sectors: int
     """Sectors of 32 bytes that one CTA's global accesses touch if no two lanes share a word."""
+    path_sectors: int
+    """The same along the path, loops included. Where it differs between two compilations of one
+    kernel, they unrolled a loop differently, and cycles a sector are what compares."""
     cycles: float
     """Estimated cycles of one CTA alone on an SM, global loads hitting L1."""
     cycles_memory: float

@@ -12,6 +12,7 @@ What instructions cost (`latency.py`), in which order they issue (`simulate.py`)
 from __future__ import annotations
 
 import re
+from collections.abc import Iterable
 
 from . import flow, latency, sass, simulate
 from .measures import Measures
@@ -39,8 +40,11 @@ def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
     # LDGSTS fills shared memory from global memory: that is the kernel's load, no exchange.
     loads, stores = of(latency.SHARED_LOADS), of(latency.SHARED_STORES)
     shuffles = of(latency.SHUFFLES)
-    global_bytes = sum(each.bytes for each in of(latency.GLOBAL_LOADS | latency.GLOBAL_STORES))
-    path = flow.path(len(program.instructions), program.ways, trips)
+    path = flow.path(program.ways, trips, [_work(each) for each in program.instructions])
+
+    def sectors(instructions: Iterable[sass.Instruction]) -> int:
+        moved = sum(each.bytes for each in instructions if each.kind in latency.GLOBAL)
+        return -(-moved * LANES * warps // SECTOR_BYTES)
 
     def cycles(memory: bool) -> float:
         steps = [_step(each, target, memory) for each in program.instructions]
@@ -56,9 +60,23 @@ def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
         barriers=len(of({"BAR"})),
         registers=program.registers,
         stack_bytes=program.stack_bytes,
-        global_sectors=-(-global_bytes * LANES * warps // SECTOR_BYTES),
+        global_sectors=sectors(program.instructions),
+        path_sectors=sectors(program.instructions[at] for at in path),
         cycles=cycles(memory=False),
         cycles_memory=cycles(memory=True),
+    )
+
+
+def _work(instruction: sass.Instruction) -> flow.Work:
+    kind = instruction.kind
+    return (
+        instruction.bytes if kind in latency.GLOBAL_LOADS else 0,
+        instruction.bytes if kind in latency.GLOBAL_STORES else 0,
+        int(kind in latency.SHUFFLES),
+        int(kind in latency.SHARED_LOADS),
+        int(kind in latency.SHARED_STORES),
+        int(kind == "BAR"),
+        int(kind in latency.FLOAT),
     )
 
 
