@@ -7,8 +7,8 @@ forward. What a reader knows better (a poll that succeeds at once, a slow path t
 says by classifying the branch.
 
 Compilers unroll loops, and not both compilations of a kernel alike. A loop that does just `k` times
-what the next one does, in every respect that is counted, is that loop unrolled and the next one its
-remainder: together they run `trips` rounds of the remainder's body.
+what the next loop does, or the next block, in every respect that is counted, is that code unrolled
+and what follows is its remainder: together they run `trips` rounds of the remainder's body.
 
 # Invariants
 - **W1** The path is a function of the ways and `trips`; data never enter.
@@ -20,7 +20,6 @@ Which instruction is what: `sass.py`, `amdgcn.py`.
 
 from __future__ import annotations
 
-import itertools
 from dataclasses import dataclass
 from enum import Enum
 
@@ -97,22 +96,47 @@ def _loops(ways: dict[int, Way], trips: int, work: list[Work]) -> dict[int, Loop
         if way.kind in (Kind.ALWAYS, Kind.MAYBE) and way.target <= at:
             after = at + 1 if way.kind is Kind.MAYBE else _exit(at, way.target, ways)
             loops[at] = Loop(max(trips, 1), after)
-    for first, second in itertools.pairwise(loops):
-        head, next_head = ways[first].target, ways[second].target
-        if next_head > first and (k := _times(work[head:first], work[next_head:second])):
-            left = trips % k
-            loops[first].rounds = max(trips // k, 1)
-            loops[second].rounds = max(left, 1)
-            if not left:
-                loops[first].after = second + 1
+    for branch, loop in loops.items():
+        start, end = _remainder(branch, ways, loops, work)
+        k = _times(work[ways[branch].target : branch], work[start : end + 1])
+        if not k:
+            continue
+        loop.rounds = max(trips // k, 1)
+        left = trips % k
+        if not left:
+            loop.after = end + 1
+        elif end in loops:
+            loops[end].rounds = left
     return loops
 
 
+def _remainder(
+    branch: int, ways: dict[int, Way], loops: dict[int, Loop], work: list[Work]
+) -> tuple[int, int]:
+    """The first code behind a loop that does anything: a loop's body, or a block."""
+    starts = {way.target for way in ways.values()}
+    start = branch + 1
+    for at in range(branch + 1, len(work)):
+        if at in starts:
+            start = at
+        if at in loops and ways[at].target > branch:
+            return ways[at].target, at
+        if at in ways or at + 1 in starts:
+            enclosed = any(ways[each].target <= at < each for each in loops if each > branch)
+            if any(map(any, work[start : at + 1])) and not enclosed:
+                return start, at
+            start = at + 1
+    return start, start
+
+
 def _times(body: list[Work], remainder: list[Work]) -> int:
-    """How often `body` does what `remainder` does; 0 if it is no multiple."""
+    """How often `body` does what `remainder` does; 0 if it is no multiple.
+
+    One respect alone is no evidence: a loop of two additions before a block of one is no unrolling.
+    """
     much = [sum(column) for column in zip(*body, strict=True)]
     little = [sum(column) for column in zip(*remainder, strict=True)]
-    if not any(little):
+    if not body or sum(map(bool, little)) < 2:
         return 0
     k = next(m // n for m, n in zip(much, little, strict=True) if n)
     return k if k > 1 and much == [k * n for n in little] else 0
