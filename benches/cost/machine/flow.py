@@ -7,12 +7,15 @@ forward. What a reader knows better (a poll that succeeds at once, a slow path t
 says by classifying the branch.
 
 Compilers unroll loops, and not both compilations of a kernel alike. A loop that does just `k` times
-what the next loop does, or the next block, in every respect that is counted, is that code unrolled
-and what follows is its remainder: together they run `trips` rounds of the remainder's body.
+what the next loop does, or the next block, in every respect that is counted, is that code unrolled,
+and what follows is its remainder, which may have a remainder of its own. Together they run `trips`
+rounds of the last body.
 
 # Invariants
 - **W1** The path is a function of the ways and `trips`; data never enter.
 - **W2** Every loop ends: an endless one is left through its first exit once its trips are over.
+- **W3** Where unrolling is recognised, the path does the work of `trips` rounds, neither more nor
+  less.
 
 # Not here
 Which instruction is what: `sass.py`, `amdgcn.py`.
@@ -52,12 +55,20 @@ class Way:
 
 def path(ways: dict[int, Way], trips: int, work: list[Work]) -> list[int]:
     """The instructions that a warp executes, in order; `work` is what each of them does."""
-    loops = _loops(ways, trips, work)
+    loops = {
+        at: max(trips, 1)
+        for at, way in sorted(ways.items())
+        if way.kind in (Kind.ALWAYS, Kind.MAYBE) and way.target <= at
+    }
+    skipped = _share(loops, ways, trips, work)
     executed: list[int] = []
     rounds: dict[int, int] = {}
     returns: list[int] = []
     at = 0
     while at < len(work):
+        if at in skipped:
+            at = skipped[at]
+            continue
         executed.append(at)
         if len(executed) > MAX_PATH:
             raise ValueError(f"a warp's path is longer than {MAX_PATH} instructions")
@@ -75,45 +86,53 @@ def path(ways: dict[int, Way], trips: int, work: list[Work]) -> list[int]:
                     following = way.target
                 case Kind.ALWAYS | Kind.MAYBE if at in loops:
                     # An inner loop starts anew each time that the outer one comes back to it.
-                    rounds[at] = (rounds.get(at, 0) + 1) % loops[at].rounds
-                    following = way.target if rounds[at] else loops[at].after
+                    rounds[at] = (rounds.get(at, 0) + 1) % loops[at]
+                    if rounds[at]:
+                        following = way.target
+                    elif way.kind is Kind.ALWAYS:
+                        following = _exit(at, way.target, ways)
         at = following
     return executed
 
 
-@dataclass
-class Loop:
-    """A branch back: how often its body runs, and where the path goes on."""
+def _share(
+    loops: dict[int, int], ways: dict[int, Way], trips: int, work: list[Work]
+) -> dict[int, int]:
+    """Shares the rounds among an unrolled loop and its remainders, where there are any.
 
-    rounds: int
-    after: int
-
-
-def _loops(ways: dict[int, Way], trips: int, work: list[Work]) -> dict[int, Loop]:
-    """By the place of their branch."""
-    loops: dict[int, Loop] = {}
-    for at, way in sorted(ways.items()):
-        if way.kind in (Kind.ALWAYS, Kind.MAYBE) and way.target <= at:
-            after = at + 1 if way.kind is Kind.MAYBE else _exit(at, way.target, ways)
-            loops[at] = Loop(max(trips, 1), after)
-    for branch, loop in loops.items():
-        start, end = _remainder(branch, ways, loops, work)
-        k = _times(work[ways[branch].target : branch], work[start : end + 1])
-        if not k:
+    Changes the rounds of `loops`, and returns what gets none: from its start to what follows it.
+    """
+    skipped: dict[int, int] = {}
+    shared: set[int] = set()
+    for branch in loops:
+        if branch in shared:
             continue
-        loop.rounds = max(trips // k, 1)
-        left = trips % k
-        if not left:
-            loop.after = end + 1
-        elif end in loops:
-            loops[end].rounds = left
-    return loops
+        chain = [(ways[branch].target, branch)]
+        while region := _next_region(chain[-1][1], ways, loops, work):
+            if _times(_work(chain[-1], work), _work(region, work)) < 2:
+                break
+            chain.append(region)
+        if len(chain) == 1:
+            continue
+        left = trips
+        for start, end in chain:
+            rounds, left = divmod(left, _times(_work((start, end), work), _work(chain[-1], work)))
+            if end in loops:
+                loops[end] = max(rounds, 1)
+                shared.add(end)
+            if not rounds:
+                skipped[start] = end + 1
+    return skipped
 
 
-def _remainder(
-    branch: int, ways: dict[int, Way], loops: dict[int, Loop], work: list[Work]
-) -> tuple[int, int]:
-    """The first code behind a loop that does anything: a loop's body, or a block."""
+Region = tuple[int, int]
+"""A loop's body or a block: its first instruction and its last."""
+
+
+def _next_region(
+    branch: int, ways: dict[int, Way], loops: dict[int, int], work: list[Work]
+) -> Region | None:
+    """The first code behind `branch` that does anything: a loop's body, or a block outside."""
     starts = {way.target for way in ways.values()}
     start = branch + 1
     for at in range(branch + 1, len(work)):
@@ -123,23 +142,29 @@ def _remainder(
             return ways[at].target, at
         if at in ways or at + 1 in starts:
             enclosed = any(ways[each].target <= at < each for each in loops if each > branch)
-            if any(map(any, work[start : at + 1])) and not enclosed:
+            if not enclosed and any(_work((start, at), work)):
                 return start, at
             start = at + 1
-    return start, start
+    return None
 
 
-def _times(body: list[Work], remainder: list[Work]) -> int:
-    """How often `body` does what `remainder` does; 0 if it is no multiple.
+def _work(region: Region, work: list[Work]) -> Work:
+    """Of a whole region."""
+    start, end = region
+    return tuple(sum(column) for column in zip(*work[start : end + 1], strict=True))
+
+
+def _times(body: Work, remainder: Work) -> int:
+    """How often `body` does what `remainder` does, if that is more than once or they are the same.
 
     One respect alone is no evidence: a loop of two additions before a block of one is no unrolling.
     """
-    much = [sum(column) for column in zip(*body, strict=True)]
-    little = [sum(column) for column in zip(*remainder, strict=True)]
-    if not body or sum(map(bool, little)) < 2:
+    if body == remainder:
+        return 1
+    if sum(map(bool, remainder)) < 2:
         return 0
-    k = next(m // n for m, n in zip(much, little, strict=True) if n)
-    return k if k > 1 and much == [k * n for n in little] else 0
+    k = next(m // n for m, n in zip(body, remainder, strict=True) if n)
+    return k if k > 1 and body == tuple(k * n for n in remainder) else 0
 
 
 def _exit(at: int, head: int, ways: dict[int, Way]) -> int:
