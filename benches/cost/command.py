@@ -3,7 +3,8 @@
 # Invariants
 - **C1** Standard output has the report alone, or one JSON document; progress and errors go to
   standard error.
-- **C2** Exit status: 0; 1 if stock compiles what ours does not; 2 for wrong usage.
+- **C2** Exit status: 0; 1 if stock compiles what ours does not; 2 for wrong usage, or if something
+  could not be measured.
 """
 
 from __future__ import annotations
@@ -19,11 +20,9 @@ import tempfile
 from pathlib import Path
 from typing import Any
 
-from triton.bitstable.bits.command import Progress
-
 from cost import peer
 from cost.building import ROOT, Job, Triton, run
-from cost.figures import Row, regressions, summary
+from cost.figures import Row, faults, regressions, summary
 from cost.report import report
 from cost.suite import CASES, Case
 
@@ -36,12 +35,14 @@ _EPILOG = f"""
 examples:
   python benches/cost --targets sm_90 --warps 4 --no-peer     a minute: what does a change do
   python benches/cost --make-peer {PEER.parents[1].relative_to(ROOT)}
-  python benches/cost --json cost.json --svg plots            everything
+  python benches/cost --json cost.json                        everything
+  python benches/cost --from cost.json --svg plots            draw it, in a Python with matplotlib
 
 Stock is the unordered code of the Triton that runs this: to the byte what stock Triton makes.
 What was compiled is kept in {CACHE.relative_to(ROOT)}, which may be deleted at any time.
 
-exit status: 0; 1 if stock compiles a kernel that ours does not; 2 wrong usage
+exit status: 0; 1 if stock compiles a kernel that ours does not; 2 wrong usage,
+or something that compiled could not be measured
 """
 
 
@@ -63,6 +64,7 @@ def _parser() -> argparse.ArgumentParser:
     add("--json", metavar="FILE", help="write every figure; - for standard output, without report")
     add("--svg", type=Path, metavar="FOLDER", help="draw pinned against free (needs matplotlib)")
     add("--asm", type=Path, metavar="FOLDER", help="write the code that was compared")
+    add("--from", dest="read", type=Path, metavar="FILE", help="report on what --json wrote")
     add("--table", action="store_true", help="a line for every kernel, not for losses alone")
     add("--list", action="store_true", help="the kernels' names, and end")
     return parser
@@ -160,12 +162,35 @@ def _check(options: argparse.Namespace) -> list[Case]:
     return cases
 
 
-def _run(options: argparse.Namespace, progress: Progress) -> int:
+def _read(options: argparse.Namespace) -> list[Row]:
+    try:
+        rows = [Row(**line) for line in json.loads(options.read.read_text())["rows"]]
+    except (OSError, KeyError, TypeError, json.JSONDecodeError) as error:
+        raise ValueError(f"{options.read} is not what --json wrote: {error}") from None
+    return [
+        row
+        for row in rows
+        if options.filter in row.kernel
+        and row.target in options.targets
+        and row.warps in options.warps
+    ]
+
+
+def _measured(options: argparse.Namespace) -> list[Row]:
+    from triton.bitstable.bits.command import Progress
+
     cases = _check(options)
-    with tempfile.TemporaryDirectory(prefix="bitstable-peer-") as folder:
-        other = _peer(options, Path(folder))
-        rows = measure(cases, options.targets, options.warps, other, options.jobs, progress)
-    progress.end()
+    progress = Progress()
+    try:
+        with tempfile.TemporaryDirectory(prefix="bitstable-peer-") as folder:
+            other = _peer(options, Path(folder))
+            return measure(cases, options.targets, options.warps, other, options.jobs, progress)
+    finally:
+        progress.end()
+
+
+def _run(options: argparse.Namespace) -> int:
+    rows = _read(options) if options.read else _measured(options)
     if options.asm:
         _write_code(rows, options.asm)
     if options.svg:
@@ -180,13 +205,12 @@ def _run(options: argparse.Namespace, progress: Progress) -> int:
             Path(options.json).write_text(text)
     if options.json != "-":
         print(report(rows, options.table))
-    return 1 if regressions(rows) else 0
+    return 2 if faults(rows) else 1 if regressions(rows) else 0
 
 
 def main(argv: list[str] | None = None) -> int:
     """Run the command; the exit status."""
     options = _parser().parse_args(argv)
-    progress = Progress()
     try:
         if options.list:
             print("\n".join(case.name for case in CASES))
@@ -194,12 +218,13 @@ def main(argv: list[str] | None = None) -> int:
         if options.make_peer:
             print(peer.make(options.make_peer))
             return 0
-        return _run(options, progress)
+        return _run(options)
     except (ValueError, peer.PeerError, ImportError) as error:
-        progress.end()
         print(f"benches/cost: error: {error}", file=sys.stderr)
         return 2
+    except BrokenPipeError:  # who reads has seen enough
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
     except KeyboardInterrupt:
-        progress.end()
         print("benches/cost: interrupted", file=sys.stderr)
         return 130

@@ -40,7 +40,8 @@ class Row:
     warps: int
     contiguous: bool
     ways: dict[str, dict[str, Any]]
-    """By way: figures under `figures`, or a reason under `error`."""
+    """By way: figures under `figures`; why there is no code under `error`; why code could not be
+    measured under `fault`."""
 
     @property
     def name(self) -> str:
@@ -106,6 +107,16 @@ def losses(rows: Iterable[Row]) -> list[Row]:
 def regressions(rows: Iterable[Row]) -> list[Row]:
     """Rows that stock compiles and ours does not."""
     return [row for row in rows if row.figures("stock") and row.error("ours")]
+
+
+def faults(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """Where the bench itself failed, by what it says."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        for answer in row.ways.values():
+            if "fault" in answer:
+                found.setdefault(answer["fault"], []).append(row)
+    return found
 
 
 def violations(rows: Iterable[Row]) -> list[Violation]:

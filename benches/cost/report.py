@@ -6,6 +6,7 @@ from cost.figures import (
     QUANTITIES,
     WAYS,
     Row,
+    faults,
     losses,
     regressions,
     summary,
@@ -48,6 +49,9 @@ def _failures(rows: list[Row]) -> list[str]:
         if failed:
             lines += [f"\n## Not compiled by {way}: {len(failed)}\n"]
             lines += [f"- {row.target}: {row.name}: {row.error(way)}" for row in failed]
+    for reason, failed in faults(rows).items():
+        lines += [f"\n## Faults of the bench: {reason}: {len(failed)}\n"]
+        lines += [f"- {row.target}: {row.name}" for row in failed]
     return lines
 
 

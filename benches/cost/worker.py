@@ -210,8 +210,8 @@ def main(folder: str) -> None:
     for line in sys.stdin:
         try:
             answer = work(json.loads(line), cache)
-        except Exception as error:  # ours: shown as such, and the others go on
-            answer = {"error": f"bench: {type(error).__name__}: {error}"}
+        except Exception as error:  # of the bench: no word on the kernel, and the others go on
+            answer = {"fault": f"{type(error).__name__}: {error}"}
         answers.write(json.dumps(answer) + "\n")
         answers.flush()
 
