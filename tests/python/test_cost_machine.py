@@ -143,7 +143,8 @@ def test_depbar_leaves_as_many_under_way_as_it_says():
     two = (copy, "--:-:0:-:1 LDGDEPBAR", copy, "--:-:0:-:1 LDGDEPBAR")
     first = cycles(*two, "DEPBAR.LE SB0, 0x1")
     both = cycles(*two, "DEPBAR.LE SB0, 0x0")
-    assert cycles(*two) < first < both
+    assert 41 < first < both
+    assert cycles(*two) == 5
 
 
 def test_loads_from_memory_take_longer_and_the_path_from_l2_is_narrow():
@@ -162,8 +163,8 @@ def test_a_loop_runs_as_often_as_it_is_told():
 
 
 def test_an_endless_loop_is_left_through_its_exit():
-    ways = {1: Way(Kind.NEVER, 4), 3: Way(Kind.ALWAYS, 0), 5: Way(Kind.END)}
-    assert flow.path(ways, 2, [(0,)] * 6) == [0, 1, 2, 3] * 2 + [4, 5]
+    ways = {1: Way(Kind.NEVER, 5), 3: Way(Kind.ALWAYS, 0), 6: Way(Kind.END)}
+    assert flow.path(ways, 2, [(0,)] * 7) == [0, 1, 2, 3] * 2 + [5, 6]
 
 
 def test_an_inner_loop_starts_anew_with_every_round_of_the_outer_one():
@@ -264,6 +265,8 @@ def test_amd_waits_for_all_but_some():
     waits = [wave(*loads, f"s_waitcnt vmcnt({n})").cycles for n in (0, 1, 2, 3)]
     assert waits == sorted(waits, reverse=True) and len(set(waits)) == 4
     assert wave(*loads, "s_waitcnt lgkmcnt(0)").cycles < waits[-1]
+    read = "ds_read_b32 v2, v3"
+    assert wave(read, "s_waitcnt lgkmcnt(0)").cycles > 64 > wave(read, "s_waitcnt vmcnt(0)").cycles
 
 
 def test_amd_issues_every_fourth_cycle_and_nops_are_states():
@@ -318,6 +321,7 @@ def test_the_same_text_gives_the_same_figures():
         ("sm_90", 4, 255, 0, 8),
         ("sm_90", 1, 16, 0, 32),  # 32 blocks
         ("sm_90", 8, 32, 100 << 10, 16),
+        ("sm_90", 4, 16, 28 << 10, 28),  # 29 KiB each: 7 blocks
         ("sm_80", 8, 32, 100 << 10, 8),
         ("sm_80", 32, 72, 0, 0),
         ("gfx942", 4, 64, 0, 8),
