@@ -102,8 +102,8 @@ def test_registers_are_what_the_loader_will_see(target, order):
 
 
 def test_a_wait_lasts_until_the_scoreboard_clears():
-    # Issued at 0, through the pipe at 1, there at 24; then the addition, then the exit.
-    assert cycles(SHUFFLE, "01:-:-:-:1 FADD R2, R1, R0") == 26
+    # Issued at 0, through the pipe at 1, there at 25; then the addition, then the exit.
+    assert cycles(SHUFFLE, "01:-:-:-:1 FADD R2, R1, R0") == 27
     assert cycles(SHUFFLE, "02:-:-:-:1 FADD R2, R1, R0") == 3
     assert cycles(SHUFFLE, FREE + " FADD R2, R1, R0") == 3
 
@@ -114,9 +114,9 @@ def test_a_stall_count_holds_the_warp():
 
 def test_schedulers_share_the_memory_pipe():
     chain = (SHUFFLE, "01:-:-:-:1 FADD R2, R1, R0")
-    assert cycles(*chain, warps=4) == 29
-    # Two warps a scheduler: the second one's shuffle is through at 8, there at 31.
-    assert cycles(*chain, warps=8) == 33
+    assert cycles(*chain, warps=4) == 30
+    # Two warps a scheduler: the second one's shuffle is through at 8, there at 32.
+    assert cycles(*chain, warps=8) == 34
 
 
 def test_a_warp_hides_what_another_waits_for():
@@ -126,9 +126,9 @@ def test_a_warp_hides_what_another_waits_for():
 
 
 def test_no_warp_passes_a_barrier_before_the_last_has_come():
-    # The last of eight warps arrives at 1, eight arrivals take the barrier until 16, and 22 more.
+    # The last of eight warps arrives at 1, eight arrivals take the barrier until 16, and 21 more.
     late = ("--:-:-:-:1 BAR.SYNC.DEFER_BLOCKING 0x0", "FADD R2, R1, R0")
-    assert cycles(*late, warps=8) == 38 + 4
+    assert cycles(*late, warps=8) == 37 + 4
     assert cycles("BAR.ARV 0x0, 0x40", "FADD R2, R1, R0", warps=8) == 6
 
 
@@ -143,14 +143,14 @@ def test_depbar_leaves_as_many_under_way_as_it_says():
     two = (copy, "--:-:0:-:1 LDGDEPBAR", copy, "--:-:0:-:1 LDGDEPBAR")
     first = cycles(*two, "DEPBAR.LE SB0, 0x1")
     both = cycles(*two, "DEPBAR.LE SB0, 0x0")
-    assert 41 < first < both
+    assert 35 < first < both
     assert cycles(*two) == 5
 
 
 def test_loads_from_memory_take_longer_and_the_path_from_l2_is_narrow():
     one = measure(code(LOAD, "01:-:-:-:1 FADD R2, R4, R0", "EXIT"), "sm_90", 1)
     many = measure(code(*[LOAD] * 8, "01:-:-:-:1 FADD R2, R4, R0", "EXIT"), "sm_90", 1)
-    assert one.cycles_memory - one.cycles == 479 - 41 + 512 // 64
+    assert one.cycles_memory - one.cycles == 479 - 35 + 512 // 64
     assert many.cycles_memory - one.cycles_memory == 7 * 512 // 64
 
 

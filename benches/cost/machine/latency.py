@@ -8,18 +8,21 @@ pipe it takes and for how long, and how late a variable one clears its scoreboar
 - **G** CUDA C++ Programming Guide, "Throughput of Native Arithmetic Instructions": results a clock
   per SM; a quarter of that is a scheduler's, and 32 lanes divided by it the pipe's cycles a warp.
 - **A** Abdelkhalik et al., "Demystifying the Nvidia Ampere Architecture through Microbenchmarking
-  and Instruction-level Analysis", 2022, arXiv:2208.11174.
+  and Instruction-level Analysis", 2022, arXiv:2208.11174: A100.
 - **H** Luo et al., "Benchmarking and Dissecting the Nvidia Hopper GPU Architecture via
-  Microbenchmarking", 2024, arXiv:2402.13499: memory latencies of A100 and H100.
-- **S** Zhang et al., "A Study of Single and Multi-device Synchronization Methods in Nvidia GPUs",
-  2020, arXiv:2004.05371: a block's barrier on V100.
+  Microbenchmarking", 2024, arXiv:2402.13499: memory latencies of A100 and H800 by pointer chase,
+  which takes 6 cycles of its own: on an A100 it gives 29 and 38 where A gives 23 and 33.
+- **B** Burtscher et al., "Characterizing CUDA and OpenMP Synchronization Primitives", IISWC 2024,
+  with its logs: on an A100 a barrier of W warps takes 21 + 2 W cycles (23 for one, 85 for 32), a
+  shuffle 25.
 - **P** The stall counts of ptxas 13 itself, read off kernels of this suite: the distance it keeps
   between independent instructions of one pipe.
 - **E** An estimate; what it rests on stands beside it.
 
 sm_100 has no published table of the kind for data-centre parts: Hopper's latencies stand in (E);
 rates are of the guide and of ptxas. Products of `tcgen05` run beside the warps, and their opcode
-does not say their size: they are not in the estimate.
+does not say their size: they are not in the estimate. Neither are the cycles that a warp waits for
+a barrier in memory that other units arrive at.
 
 # Not here
 The order in which things happen: `simulate.py`.
@@ -63,37 +66,38 @@ class Machine:
     tensor: int
     """Multiply-adds of f16 a cycle and scheduler: dense peak of the data sheet, divided."""
     l1: int
-    """Latency of a global load that hits L1 (H)."""
+    """Latency of a global load that hits L1 (A, H)."""
     dram: int
     """Latency of a global load from memory (H)."""
     shared: int
-    """Latency of a 4-byte shared load (H)."""
+    """Latency of a shared load behind its passes (A; on sm_90: H)."""
     shuffle: int
-    """Latency of a shuffle: the same path without banks (A: 23 for a shared load's pipeline)."""
+    """Latency of a shuffle behind its pass (B)."""
 
 
 MACHINES = {
-    "sm_80": Machine(2, 2, 4, 1, 4, 256, l1=38, dram=466, shared=29, shuffle=23),
-    "sm_90": Machine(1, 2, 2, 1, 2, 512, l1=41, dram=479, shared=29, shuffle=23),
-    "sm_100": Machine(1, 2, 2, 1, 2, 1024, l1=41, dram=479, shared=29, shuffle=23),
+    "sm_80": Machine(2, 2, 4, 1, 4, 256, l1=33, dram=466, shared=22, shuffle=24),
+    "sm_90": Machine(1, 2, 2, 1, 2, 512, l1=35, dram=479, shared=22, shuffle=24),
+    "sm_100": Machine(1, 2, 2, 1, 2, 1024, l1=35, dram=479, shared=22, shuffle=24),
 }
 
-SPECIAL_LATENCY = 18
-"""Of MUFU: A measures 18 to 23 cycles for rcp and ex2, conversions included."""
+SPECIAL_LATENCY = 16
+"""Of MUFU behind its pipe's 8 cycles: A measures 18 to 24 in all."""
 REGISTER_READ_LATENCY = 20
 """Of S2R, S2UR, R2UR and constant loads to registers: E, from the distance P keeps to their use."""
 DOUBLE_LATENCY = 8
+"""E."""
 TENSOR_LATENCY = 18
-"""Of HMMA beyond its pipe's cycles: A gives 33 cycles for m16n8k16, whose pipe time is 8."""
-BARRIER_LATENCY = 22
+"""Of what waits for a matrix product behind its pipe's cycles (E)."""
+BARRIER_LATENCY = 21
 BARRIER_CYCLES = 2
-"""For each arriving warp: S measures 22 cycles for one warp, 0.475 warps a cycle for many."""
+"""For each arriving warp (B)."""
 ATOMIC_LATENCY = 263
 """Of an atomic that returns: it is done in L2 (H)."""
 DEFAULT_LATENCY = 20
 """Of what carries a scoreboard and stands in no table (E)."""
 FILL_BYTES = 64
-"""A cycle from L2 to an SM: H measures 2300 to 3900 bytes a cycle for all SMs of an H100."""
+"""A cycle from L2 to an SM: the width of its port (E; all of an A100's SMs together get 5120)."""
 
 FMA = {"FADD", "FMUL", "FFMA"}
 PACKED = {"FADD2", "FMUL2", "FFMA2"}

@@ -22,7 +22,7 @@ from dataclasses import dataclass
 # Shared memory serves a whole SM (or CU) at 32 words a cycle, where four schedulers issue: an
 # access is its issue, and one slot for every 32 words (NVIDIA: CUDA C++ Programming Guide, 32
 # banks; AMD: an issue takes four cycles, in which a quarter of the LDS moves 32 words). A barrier
-# is what 22 cycles of latency (Zhang et al. 2020, arXiv:2004.05371) keep from issuing where other
+# is what its 23 cycles at the least (Burtscher et al., IISWC 2024) keep from issuing where other
 # warps fill two thirds of them. Exchanges differ by target, so that those who read its code weigh
 # them.
 ACCESS_SLOTS = 1
