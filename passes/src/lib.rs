@@ -28,7 +28,7 @@ mod site;
 pub mod target;
 mod text;
 
-use pipeline::{Crash, Pass};
+use pipeline::{Crash, Layouts, Pass, Strategy};
 use refusal::Failure;
 use report::Report;
 use session::Session;
@@ -58,7 +58,8 @@ pub fn rewrite(text: &str, pipeline: &str) -> Result<Rewritten, Failure> {
             Pass::PinReduce { remarks, marking } => {
                 pin_reduce::run(&session, root, (remarks, marking), &mut report)?;
             }
-            Pass::ReduceLayout => {
+            Pass::ReduceLayout(Layouts { strategy: Strategy::Off, .. }) => {}
+            Pass::ReduceLayout(_) => {
                 let printed = (number > 0).then(|| session::print(&module)).transpose();
                 let current = printed.map_err(bug)?;
                 let current = current.as_deref().unwrap_or(text);

@@ -16,7 +16,7 @@ pub enum Pass {
         marking: Marking,
     },
     /// Gives the operands of pinned reductions cheaper layouts.
-    ReduceLayout,
+    ReduceLayout(Layouts),
     /// Marks the operands of pinned reductions.
     ShieldReduce,
     /// A test aid, left out of the list of choices: goes wrong in a given way.
@@ -41,6 +41,50 @@ pub enum Marking {
     On,
 }
 
+/// What `reduce-layout` may do, and whether it explains itself.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub struct Layouts {
+    /// Which rewrites are tried.
+    pub strategy: Strategy,
+    /// The most registers of a thread that a converted operand may take.
+    pub max_registers: u32,
+    /// The most bytes of shared memory that a conversion may take.
+    pub max_shared: u64,
+    /// Whether the report says of every pinned reduction what was done, and why.
+    pub reasons: Reasons,
+}
+
+/// Which rewrites `reduce-layout` tries.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Strategy {
+    /// All; the cheapest is taken.
+    Auto,
+    /// Other names for what each place holds.
+    Renumber,
+    /// A conversion in front of the reduction.
+    Convert,
+    /// None.
+    Off,
+}
+
+/// Whether `reduce-layout` says why it did what it did.
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
+pub enum Reasons {
+    /// It does not.
+    Off,
+    /// One remark for each reduction.
+    On,
+}
+
+/// Half of the registers that a thread can have, and what every NVIDIA target gives a kernel
+/// without asking: 48 KiB, of 64 on AMD.
+const LAYOUTS: Layouts = Layouts {
+    strategy: Strategy::Auto,
+    max_registers: 128,
+    max_shared: 48 << 10,
+    reasons: Reasons::Off,
+};
+
 /// A way to go wrong.
 #[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub enum Crash {
@@ -54,8 +98,9 @@ pub enum Crash {
     Overflow,
 }
 
-const PASSES: &str =
-    "pin-reduce{print-plan=true|false certify=true|false}, reduce-layout, shield-reduce";
+const PASSES: &str = "pin-reduce{print-plan=true|false certify=true|false}, \
+     reduce-layout{strategy=auto|renumber|convert|off max-registers=N max-shared=BYTES \
+     remarks=true|false}, shield-reduce";
 
 /// Reads a pipeline.
 pub fn parse(text: &str) -> Result<Vec<Pass>, Refused> {
@@ -92,7 +137,7 @@ fn pass(text: &str) -> Result<Pass, String> {
         options.split_whitespace().map(|o| o.split_once('=').unwrap_or((o, ""))).collect();
     match name {
         "pin-reduce" => pin_reduce(&options),
-        "reduce-layout" => without_options(name, &options, Pass::ReduceLayout),
+        "reduce-layout" => reduce_layout(&options),
         "shield-reduce" => without_options(name, &options, Pass::ShieldReduce),
         "crash-test" => crash_test(&options),
         "" => Err(format!("a pass is missing; the choices are: {PASSES}")),
@@ -127,6 +172,40 @@ fn pin_reduce(options: &[(&str, &str)]) -> Result<Pass, String> {
     Ok(Pass::PinReduce { remarks, marking })
 }
 
+fn reduce_layout(options: &[(&str, &str)]) -> Result<Pass, String> {
+    let mut layouts = LAYOUTS;
+    for &(name, value) in options {
+        let not = |expected: &str| format!("reduce-layout: {name} is {expected}, not {value:?}");
+        match name {
+            "strategy" => {
+                layouts.strategy = match value {
+                    "auto" => Strategy::Auto,
+                    "renumber" => Strategy::Renumber,
+                    "convert" => Strategy::Convert,
+                    "off" => Strategy::Off,
+                    _ => return Err(not("auto, renumber, convert or off")),
+                }
+            }
+            "max-registers" => {
+                layouts.max_registers = value.parse().map_err(|_| not("a number"))?
+            }
+            "max-shared" => layouts.max_shared = value.parse().map_err(|_| not("a number"))?,
+            "remarks" => {
+                layouts.reasons = match value {
+                    "true" => Reasons::On,
+                    "false" => Reasons::Off,
+                    _ => return Err(not("true or false")),
+                }
+            }
+            _ => {
+                let choices = "the choices are: strategy, max-registers, max-shared, remarks";
+                return Err(format!("reduce-layout has no option {name}; {choices}"));
+            }
+        }
+    }
+    Ok(Pass::ReduceLayout(layouts))
+}
+
 fn crash_test(options: &[(&str, &str)]) -> Result<Pass, String> {
     let kind = match options {
         [("kind", "panic")] => Crash::Panic,
@@ -150,6 +229,29 @@ mod tests {
         assert_eq!(two, [Pass::ShieldReduce, pinned(Remarks::Plans)]);
         let marked = Pass::PinReduce { remarks: Remarks::Off, marking: Marking::On };
         assert_eq!(parse("pin-reduce{certify=true print-plan=false}").unwrap(), [marked]);
+    }
+
+    #[test]
+    fn reads_what_layouts_may_cost() {
+        assert_eq!(parse("reduce-layout").unwrap(), [Pass::ReduceLayout(LAYOUTS)]);
+        let text = "reduce-layout{strategy=convert max-registers=64 max-shared=1024 remarks=true}";
+        let layouts = Layouts {
+            strategy: Strategy::Convert,
+            max_registers: 64,
+            max_shared: 1024,
+            reasons: Reasons::On,
+        };
+        assert_eq!(parse(text).unwrap(), [Pass::ReduceLayout(layouts)]);
+        for (wrong, choices) in [
+            ("strategy=best", "auto, renumber, convert or off, not \"best\""),
+            ("max-registers=many", "a number"),
+            ("max-shared=-1", "a number"),
+            ("remarks", "true or false"),
+            ("limit=3", "no option limit"),
+        ] {
+            let refused = parse(&format!("reduce-layout{{{wrong}}}")).unwrap_err();
+            assert!(refused.refusal.to_string().contains(choices), "{}", refused.refusal);
+        }
     }
 
     #[test]

@@ -12,6 +12,9 @@ use crate::{
 pub struct Report {
     /// The pinned reductions, in the order of the module.
     pub reductions: Vec<Reduction>,
+    /// The layouts that were given to operands of pinned reductions in place of Triton's.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub layouts: Vec<Layout>,
     /// What the passes were asked to say.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub diagnostics: Vec<Diagnostic>,
@@ -35,6 +38,24 @@ pub struct Reduction {
     pub exchanges: usize,
     /// The digest of the tree that is folded; empty when the order does not matter.
     pub digest: String,
+}
+
+/// Another layout for the operand of a pinned reduction.
+#[derive(Clone, PartialEq, Eq, Debug, Serialize)]
+pub struct Layout {
+    /// Where the reduction stands in the user's source.
+    #[serde(flatten)]
+    pub at: Place,
+    /// `renumber` or `convert`.
+    pub strategy: &'static str,
+    /// The layout before.
+    pub from: String,
+    /// The layout after.
+    pub to: String,
+    /// The price of all that the rewrite touches, before it.
+    pub cost_before: u64,
+    /// The same after it.
+    pub cost_after: u64,
 }
 
 /// Something to tell the user.
