@@ -27,7 +27,8 @@ def measure(asm: str, target: str, warps: int, trips: int = 4) -> Measures:
     """The figures of one kernel that runs with `warps` warps, its loops `trips` times.
 
     `asm` is `asm["sass"]` of a compiled kernel for a target like "sm_90", and `asm["amdgcn"]` for
-    one like "gfx942".
+    one like "gfx942". Compilers unroll loops by 4 or 8: `trips` that are a multiple of it run the
+    unrolled bodies, fewer the remainders.
     """
     vendor = nvidia if target.startswith("sm_") else amd
     return vendor.measure(asm, target, warps, trips)

@@ -8,8 +8,8 @@ says by classifying the branch.
 
 Compilers unroll loops, and not both compilations of a kernel alike. A loop that does just `k` times
 what the next loop does, or the next block, in every respect that is counted, is that code unrolled,
-and what follows is its remainder, which may have a remainder of its own. Together they run `trips`
-rounds of the last body.
+and what follows is its remainder, which may have a remainder of its own; a block before it that
+does the same as the last body is a round peeled off. Together they run `trips` rounds.
 
 # Invariants
 - **W1** The path is a function of the ways and `trips`; data never enter.
@@ -23,6 +23,7 @@ Which instruction is what: `sass.py`, `amdgcn.py`.
 
 from __future__ import annotations
 
+import itertools
 from dataclasses import dataclass
 from enum import Enum
 
@@ -102,21 +103,24 @@ def _share(
 
     Changes the rounds of `loops`, and returns what gets none: from its start to what follows it.
     """
+    blocks = _blocks(ways, len(work))
     skipped: dict[int, int] = {}
     shared: set[int] = set()
     for branch in loops:
         if branch in shared:
             continue
         chain = [(ways[branch].target, branch)]
-        while region := _next_region(chain[-1][1], ways, loops, work):
+        while region := _next_region(chain[-1], blocks, ways, loops, work):
             if _times(_work(chain[-1], work), _work(region, work)) < 2:
                 break
             chain.append(region)
         if len(chain) == 1:
             continue
-        left = trips
+        body = _work(chain[-1], work)
+        before = _previous_block(chain[0], blocks, ways, loops, work)
+        left = trips - 1 if before and _work(before, work) == body else trips
         for start, end in chain:
-            rounds, left = divmod(left, _times(_work((start, end), work), _work(chain[-1], work)))
+            rounds, left = divmod(left, _times(_work((start, end), work), body))
             if end in loops:
                 loops[end] = max(rounds, 1)
                 shared.add(end)
@@ -129,22 +133,43 @@ Region = tuple[int, int]
 """A loop's body or a block: its first instruction and its last."""
 
 
+def _blocks(ways: dict[int, Way], length: int) -> list[Region]:
+    """What runs from its first instruction to its last, or not at all."""
+    targets = {way.target for way in ways.values()} & set(range(length))
+    edges = sorted({0, length} | targets | {at + 1 for at in ways})
+    return [(start, end - 1) for start, end in itertools.pairwise(edges)]
+
+
 def _next_region(
-    branch: int, ways: dict[int, Way], loops: dict[int, int], work: list[Work]
+    after: Region,
+    blocks: list[Region],
+    ways: dict[int, Way],
+    loops: dict[int, int],
+    work: list[Work],
 ) -> Region | None:
-    """The first code behind `branch` that does anything: a loop's body, or a block outside."""
-    starts = {way.target for way in ways.values()}
-    start = branch + 1
-    for at in range(branch + 1, len(work)):
-        if at in starts:
-            start = at
-        if at in loops and ways[at].target > branch:
-            return ways[at].target, at
-        if at in ways or at + 1 in starts:
-            enclosed = any(ways[each].target <= at < each for each in loops if each > branch)
-            if not enclosed and any(_work((start, at), work)):
-                return start, at
-            start = at + 1
+    """The first code behind a region that does anything: a loop's body, or a block."""
+    for start, end in blocks:
+        if start <= after[1]:
+            continue
+        if inner := next((at for at in loops if ways[at].target == start), None):
+            return start, inner
+        if any(_work((start, end), work)):
+            return start, end
+    return None
+
+
+def _previous_block(
+    before: Region,
+    blocks: list[Region],
+    ways: dict[int, Way],
+    loops: dict[int, int],
+    work: list[Work],
+) -> Region | None:
+    """The last block before a region that does anything, unless it is in another loop."""
+    for start, end in reversed(blocks):
+        if end < before[0] and any(_work((start, end), work)):
+            inside = any(ways[at].target <= start <= at < before[0] for at in loops)
+            return None if inside else (start, end)
     return None
 
 

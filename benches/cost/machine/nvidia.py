@@ -69,6 +69,8 @@ def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
 
 def _work(instruction: sass.Instruction) -> flow.Work:
     kind = instruction.kind
+    # ptxas moves constants with the arithmetic pipes, too: HFMA2 R0, -RZ, RZ, 0, 0.
+    computes = kind in latency.FLOAT and "-RZ, RZ" not in instruction.operands
     return (
         instruction.bytes if kind in latency.GLOBAL_LOADS else 0,
         instruction.bytes if kind in latency.GLOBAL_STORES else 0,
@@ -76,7 +78,7 @@ def _work(instruction: sass.Instruction) -> flow.Work:
         int(kind in latency.SHARED_LOADS),
         int(kind in latency.SHARED_STORES),
         int(kind == "BAR"),
-        int(kind in latency.FLOAT),
+        int(computes),
     )
 
 
