@@ -1,4 +1,11 @@
-"""The report: means, violations, failures and losses, as Markdown."""
+"""The report: means, violations, failures and losses, as Markdown.
+
+# Invariants
+- **R1** Every row that is dearer than stock's in anything is named.
+
+# Not here
+What is a loss or a violation (`figures.py`).
+"""
 
 from __future__ import annotations
 
@@ -81,7 +88,7 @@ def comparisons(rows: list[Row]) -> list[str]:
     ]
     body = [
         [
-            row.name,
+            row.name + (" †" if row.unrolled() else ""),
             *(_ratio(row.ratio(quantity)) for quantity in QUANTITIES),
             f"{stock['cycles']:.0f} → {ours['cycles']:.0f}",
             f"{_counts(row, 'stock')} → {_counts(row, 'ours')}",
@@ -110,4 +117,6 @@ def report(rows: list[Row], everything: bool) -> str:
         for target in dict.fromkeys(row.target for row in rows):
             lines += [f"\n## {target}: every kernel\n"]
             lines += comparisons([row for row in rows if row.target == target])
+    if any(row.unrolled() for row in rows):
+        lines.append("\n† Loops are unrolled differently: cycles are compared by the sector moved.")
     return "\n".join(lines).strip()
