@@ -98,6 +98,25 @@ class Row:
 
 
 @dataclass(frozen=True)
+class Goal:
+    """A mean that is to be reached at each target."""
+
+    quantities: tuple[str, ...]
+    way: str
+    other: str
+    subset: str
+    limit: float
+
+
+ALL, ACROSS = "all", "axes across memory"
+GOALS = (
+    Goal(("instructions", "cycles", "communication"), "ours", "stock", ALL, 1.0),
+    Goal(("communication",), "ours", "peer", ALL, 0.55),
+    Goal(("instructions", "cycles", "communication"), "ours", "stock", ACROSS, 0.95),
+)
+
+
+@dataclass(frozen=True)
 class Violation:
     """A figure that was to be reached and was not."""
 
@@ -119,8 +138,8 @@ def mean(rows: Iterable[Row], quantity: str, way: str, other: str) -> float | No
 
 
 SUBSETS: dict[str, Callable[[Row], bool]] = {
-    "all": lambda row: True,
-    "axes across memory": lambda row: not row.contiguous,
+    ALL: lambda row: True,
+    ACROSS: lambda row: not row.contiguous,
     "4 warps or more": lambda row: row.warps >= 4,
     "what can be launched": lambda row: row.launchable,
     "without loops unrolled differently": lambda row: not row.unrolled(),
@@ -162,10 +181,10 @@ def violations(rows: Iterable[Row]) -> list[Violation]:
             continue
         cycles = row.ratio("cycles")
         if cycles > CYCLES_ANYWHERE:
-            found.append(Violation(row, f"cycles above {CYCLES_ANYWHERE}", f"{cycles:.2f}"))
+            found.append(Violation(row, f"cycles above {CYCLES_ANYWHERE}", f"{cycles:.3f}"))
         elif row.warps >= 4 and cycles > CYCLES_AT_FOUR_WARPS:
             rule = f"cycles above {CYCLES_AT_FOUR_WARPS} at 4 warps or more"
-            found.append(Violation(row, rule, f"{cycles:.2f}"))
+            found.append(Violation(row, rule, f"{cycles:.3f}"))
         if (
             ours["registers"] is not None
             and ours["registers"] > stock["registers"] + MORE_REGISTERS
@@ -190,19 +209,36 @@ def violations(rows: Iterable[Row]) -> list[Violation]:
 
 
 def summary(rows: list[Row]) -> dict[str, Any]:
-    """Every mean: by target, subset, pair and quantity."""
-    targets = list(dict.fromkeys(row.target for row in rows))
-    return {
-        target: {
-            subset: {
-                f"{way}/{other}": {
-                    quantity: mean(chosen, quantity, way, other) for quantity in QUANTITIES
-                }
-                for way, other in PAIRS
-                if any(row.ratio("instructions", way, other) for row in chosen)
+    """Every mean: by target, subset, pair and quantity. A subset that has all rows is left out."""
+    return {target: _means(of) for target, of in by_target(rows).items()}
+
+
+def by_target(rows: Iterable[Row]) -> dict[str, list[Row]]:
+    """The rows of each target, in their order."""
+    found: dict[str, list[Row]] = {}
+    for row in rows:
+        found.setdefault(row.target, []).append(row)
+    return found
+
+
+def _means(rows: list[Row]) -> dict[str, Any]:
+    found = {}
+    for subset, belongs in SUBSETS.items():
+        chosen = [row for row in rows if belongs(row)]
+        if not chosen or (subset != ALL and len(chosen) == len(rows)):
+            continue
+        found[subset] = {
+            f"{way}/{other}": {
+                quantity: mean(chosen, quantity, way, other) for quantity in QUANTITIES
             }
-            for subset, belongs in SUBSETS.items()
-            if (chosen := [row for row in rows if row.target == target and belongs(row)])
+            for way, other in PAIRS
+            if any(row.ratio("instructions", way, other) for row in chosen)
         }
-        for target in targets
-    }
+    return found
+
+
+def reached(rows: list[Row], goal: Goal) -> dict[str, float]:
+    """What stands at a goal, by quantity; nothing where there is nothing to compare."""
+    chosen = [row for row in rows if SUBSETS[goal.subset](row)]
+    found = {q: mean(chosen, q, goal.way, goal.other) for q in goal.quantities}
+    return {quantity: value for quantity, value in found.items() if value is not None}

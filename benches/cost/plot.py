@@ -19,7 +19,7 @@ import matplotlib
 matplotlib.use("svg")
 from matplotlib import pyplot
 
-from cost.figures import Row, mean
+from cost.figures import Row, by_target, mean
 
 PANELS = ("instructions", "cycles", "communication")
 NAMED = 3
@@ -43,8 +43,8 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
     folder.mkdir(parents=True, exist_ok=True)
     drawn = []
     with matplotlib.rc_context(STYLE):
-        for target in dict.fromkeys(row.target for row in rows):
-            chosen = [row for row in rows if row.target == target and row.ratio("instructions")]
+        for target, of in by_target(rows).items():
+            chosen = [row for row in of if row.ratio("instructions")]
             if chosen:
                 drawn.append(_target(target, chosen, folder / f"{target}.svg"))
     return drawn

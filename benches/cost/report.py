@@ -10,11 +10,14 @@ What is a loss or a violation (`figures.py`).
 from __future__ import annotations
 
 from cost.figures import (
+    GOALS,
     QUANTITIES,
     WAYS,
     Row,
+    by_target,
     faults,
     losses,
+    reached,
     regressions,
     summary,
     violations,
@@ -46,6 +49,26 @@ def means(rows: list[Row]) -> list[str]:
     return lines
 
 
+def goals(rows: list[Row]) -> list[str]:
+    """A line a mean that is to be reached: its limit, and what stands at each target."""
+    targets = by_target(rows)
+    lines = []
+    for goal in GOALS:
+        found = {target: reached(of, goal) for target, of in targets.items()}
+        for quantity in goal.quantities:
+            at = [of.get(quantity) for of in found.values()]
+            if any(value is not None for value in at):
+                name = f"{HEADINGS.get(quantity, quantity)}, {goal.way}/{goal.other}, {goal.subset}"
+                marks = [
+                    _ratio(value) + (" ✗" if value is not None and value > goal.limit else "")
+                    for value in at
+                ]
+                lines.append([name, f"{goal.limit:.2f}", *marks])
+    if not lines:
+        return []
+    return ["\n## Means to reach\n", *_table(["", "at most", *targets], lines)]
+
+
 def _failures(rows: list[Row]) -> list[str]:
     lines = []
     broken = regressions(rows)
@@ -65,7 +88,13 @@ def _failures(rows: list[Row]) -> list[str]:
 def _violations(rows: list[Row]) -> list[str]:
     found = violations(rows)
     lines = [f"\n## Beyond what is allowed to one kernel: {len(found)}\n"]
-    return lines + [f"- {v.row.target}: {v.row.name}: {v.rule} ({v.found})" for v in found]
+    for target in by_target(rows):
+        lines += [
+            f"- {target}: {v.row.name}: {v.rule} ({v.found})"
+            for v in found
+            if v.row.target == target
+        ]
+    return lines
 
 
 def _counts(row: Row, way: str) -> str:
@@ -102,8 +131,8 @@ def comparisons(rows: list[Row]) -> list[str]:
 
 def _losses(rows: list[Row]) -> list[str]:
     lines = []
-    for target in dict.fromkeys(row.target for row in rows):
-        both = [row for row in rows if row.target == target and row.ratio("cycles") is not None]
+    for target, of in by_target(rows).items():
+        both = [row for row in of if row.ratio("cycles") is not None]
         lost = losses(both)
         lines += [f"\n## {target}: dearer than stock in anything: {len(lost)} of {len(both)}\n"]
         lines += comparisons(lost) if lost else []
@@ -112,11 +141,10 @@ def _losses(rows: list[Row]) -> list[str]:
 
 def report(rows: list[Row], everything: bool) -> str:
     """The whole report; with `everything`, a line of each row as well."""
-    lines = [*means(rows), *_violations(rows), *_failures(rows), *_losses(rows)]
+    lines = [*goals(rows), *means(rows), *_violations(rows), *_failures(rows), *_losses(rows)]
     if everything:
-        for target in dict.fromkeys(row.target for row in rows):
-            lines += [f"\n## {target}: every kernel\n"]
-            lines += comparisons([row for row in rows if row.target == target])
+        for target, of in by_target(rows).items():
+            lines += [f"\n## {target}: every kernel\n", *comparisons(of)]
     if any(row.unrolled() for row in rows):
         lines.append("\n† Loops are unrolled differently: cycles are compared by the sector moved.")
     return "\n".join(lines).strip()

@@ -136,8 +136,16 @@ def test_summaries_keep_targets_and_subsets_apart():
     assert list(means) == ["sm_90", "sm_80"]
     assert means["sm_90"]["all"]["ours/stock"]["instructions"] == pytest.approx(1.0)
     assert means["sm_90"]["axes across memory"]["ours/stock"]["instructions"] == pytest.approx(2)
-    assert "4 warps or more" not in means["sm_80"]
+    assert "4 warps or more" not in means["sm_80"] and "4 warps or more" not in means["sm_90"]
     assert "peer/stock" not in means["sm_90"]["all"]
+
+
+def test_a_mean_that_is_not_reached_is_marked():
+    rows = [row(ours={"communication": 4}), row(ours={"cycles": 1010.0}, target="sm_80")]
+    text = report(rows, everything=False)
+    assert "| cycles, ours/stock, all | 1.00 | 1.000 | 1.010 ✗ |" in text
+    assert "| communication, ours/stock, all | 1.00 | 0.455 | 1.000 |" in text
+    assert "ours/peer" not in text
 
 
 def test_every_loss_is_named_the_dearest_first():
