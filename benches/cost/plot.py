@@ -51,7 +51,7 @@ def draw(rows: list[Row], folder: Path) -> list[Path]:
 
 
 def _target(target: str, rows: list[Row], path: Path) -> Path:
-    figure, panels = pyplot.subplots(1, len(PANELS), figsize=(4.2 * len(PANELS), 4.6))
+    figure, panels = pyplot.subplots(1, len(PANELS), figsize=(4.2 * len(PANELS), 5.0))
     for panel, quantity in zip(panels, PANELS, strict=True):
         _panel(panel, quantity, rows)
     figure.suptitle(f"{target}: pinned against free", x=0.01, ha="left", weight="bold")
@@ -71,14 +71,14 @@ def _value(row: Row, way: str, quantity: str) -> float:
 def _panel(panel: Any, quantity: str, rows: list[Row]) -> None:
     free = [_value(row, "stock", quantity) for row in rows]
     pinned = [_value(row, "ours", quantity) for row in rows]
-    low, high = min(free + pinned) / 1.3, max(free + pinned) * 1.3
-    panel.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
     both = [row for row in rows if row.figures("peer")]
+    peers = [_value(row, "peer", quantity) for row in both]
+    low, high = min(free + pinned + peers) / 1.3, max(free + pinned + peers) * 1.3
+    panel.plot([low, high], [low, high], color=INK, linewidth=0.8, zorder=1)
     if both:
         panel.scatter(
             [_value(row, "stock", quantity) for row in both],
-            [_value(row, "peer", quantity) for row in both],
-            s=9, marker="x", linewidths=0.7, color=PEER, label="peer", zorder=2,
+            peers, s=9, marker="x", linewidths=0.7, color=PEER, label="peer", zorder=2,
         )  # fmt: skip
     for warps in dict.fromkeys(row.warps for row in rows):
         at = [i for i, row in enumerate(rows) if row.warps == warps]
@@ -88,14 +88,16 @@ def _panel(panel: Any, quantity: str, rows: list[Row]) -> None:
             s=13, linewidths=0, alpha=0.85, color=COLOURS[warps], zorder=3,
             label=f"{warps} warp{'s' if warps > 1 else ''}",
         )  # fmt: skip
+    panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
     lost = [i for i, row in enumerate(rows) if row.ratio(quantity) > 1.0]
     for i in sorted(lost, key=lambda i: -rows[i].ratio(quantity))[:NAMED]:
+        left = free[i] ** 2 < low * high
         panel.annotate(
-            rows[i].name, (free[i], pinned[i]), xytext=(-4, 4), textcoords="offset points",
-            fontsize=6, ha="right",
+            rows[i].name, (free[i], pinned[i]), xytext=(4 if left else -4, 4),
+            textcoords="offset points", fontsize=6, ha="left" if left else "right", zorder=4,
+            bbox={"facecolor": "white", "alpha": 0.7, "linewidth": 0, "pad": 0.5},
         )  # fmt: skip
-    panel.set(xscale="log", yscale="log", xlim=(low, high), ylim=(low, high), aspect="equal")
-    panel.set_xlabel(f"{quantity}, free{' (+1)' if quantity == 'communication' else ''}")
+    panel.set_xlabel(f"free{' (+1)' if quantity == 'communication' else ''}")
     panel.set_ylabel("pinned")
     ours = mean(rows, quantity, "ours", "stock")
     panel.set_title(f"{quantity}: {ours:.3f} of free's", loc="left", fontsize=9)
