@@ -16,7 +16,7 @@ import triton.language as tl
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "benches"))
 
-from cost.machine import amdgcn, flow, measure, occupancy, sass
+from cost.machine import amdgcn, flow, measure, nvidia, occupancy, sass, simulate
 from cost.machine.flow import Kind, Way
 
 import kernels
@@ -152,6 +152,82 @@ def test_loads_from_memory_take_longer_and_the_path_from_l2_is_narrow():
     many = measure(code(*[LOAD] * 8, "01:-:-:-:1 FADD R2, R4, R0", "EXIT"), "sm_90", 1)
     assert one.cycles_memory - one.cycles == 479 - 35 + 512 // 64
     assert many.cycles_memory - one.cycles_memory == 7 * 512 // 64
+
+
+class EveryCycle:
+    """The same machine, slowly: every cycle, each scheduler looks at each of its warps."""
+
+    def __init__(self, path, warps):
+        self.path = path
+        self.warps = [simulate.Warp() for _ in range(warps)]
+        self.free = {}
+        self.arrived = {}
+
+    def run(self):
+        clock = last = 0
+        while any(warp.at < len(self.path) for warp in self.warps):
+            for scheduler in range(4):
+                ready = [
+                    number
+                    for number in range(scheduler, len(self.warps), 4)
+                    if self.can_issue(number, clock)
+                ]
+                if ready:
+                    self.issue(min(ready, key=self.ready_since), clock)
+                    last = clock
+            clock += 1
+        return last + 1
+
+    def pipe(self, number):
+        pipe = self.path[self.warps[number].at].pipe
+        return pipe.name if pipe.shared else (pipe.name, number % 4)
+
+    def ready_since(self, number):
+        warp = self.warps[number]
+        waits = self.path[warp.at].waits
+        return max([warp.ready, *(warp.done(board, left) for board, left in waits)])
+
+    def can_issue(self, number, clock):
+        warp = self.warps[number]
+        if warp.at == len(self.path) or number in self.arrived:
+            return False
+        shared = self.path[warp.at].pipe.shared
+        free = shared or self.free.get(self.pipe(number), 0) <= clock
+        return free and self.ready_since(number) <= clock
+
+    def issue(self, number, clock):
+        warp = self.warps[number]
+        step = self.path[warp.at]
+        done = max(clock, self.free.get(self.pipe(number), 0)) + step.occupied
+        self.free[self.pipe(number)] = done
+        if step.fill:
+            self.free["fill"] = max(done, self.free.get("fill", 0)) + step.fill
+        result = (self.free["fill"] if step.fill else done) + step.latency
+        if step.gathers is not None:
+            result = max(result, *warp.under_way[step.gathers], 0)
+        for board, at in ((step.write, result), (step.read, done)):
+            if board is not None:
+                warp.under_way[board].append(at)
+        warp.at += 1
+        warp.ready = clock + step.stall
+        if step.barrier:
+            self.arrived[number] = result
+            if len(self.arrived) == len(self.warps):
+                for each in self.arrived:
+                    opens = max(self.arrived.values())
+                    self.warps[each].ready = max(self.warps[each].ready, opens)
+                self.arrived = {}
+
+
+@pytest.mark.parametrize("memory", (False, True))
+@pytest.mark.parametrize("warps", (1, 3, 4, 8, 16))
+@pytest.mark.parametrize("kernel", ("sum_tile", "welford_tile"))
+def test_jumping_from_issue_to_issue_is_going_cycle_by_cycle(kernel, warps, memory):
+    tile = {"M": 8, "N": 128, "AXIS": 1, "ORDER": None}
+    program = sass.parse(compile(getattr(kernels, kernel), SM90, **tile).asm["sass"])
+    steps = nvidia.steps(program, "sm_90", memory)
+    path = [steps[at] for at in nvidia.way(program, trips=4)]
+    assert simulate.cycles(path, warps) == EveryCycle(path, warps).run()
 
 
 # The way that a warp takes

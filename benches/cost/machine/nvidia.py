@@ -40,15 +40,15 @@ def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
     # LDGSTS fills shared memory from global memory: that is the kernel's load, no exchange.
     loads, stores = of(latency.SHARED_LOADS), of(latency.SHARED_STORES)
     shuffles = of(latency.SHUFFLES)
-    path = flow.path(program.ways, trips, [_work(each) for each in program.instructions])
+    path = way(program, trips)
 
     def sectors(instructions: Iterable[sass.Instruction]) -> int:
         moved = sum(each.bytes for each in instructions if each.kind in latency.GLOBAL)
         return -(-moved * LANES * warps // SECTOR_BYTES)
 
     def cycles(memory: bool) -> float:
-        steps = [_step(each, target, memory) for each in program.instructions]
-        return float(simulate.cycles([steps[at] for at in path], warps))
+        todo = steps(program, target, memory)
+        return float(simulate.cycles([todo[at] for at in path], warps))
 
     return Measures(
         instructions=len(program.instructions),
@@ -65,6 +65,16 @@ def measure(asm: str, target: str, warps: int, trips: int) -> Measures:
         cycles=cycles(memory=False),
         cycles_memory=cycles(memory=True),
     )
+
+
+def way(program: sass.Program, trips: int) -> list[int]:
+    """The instructions that a warp executes, in order."""
+    return flow.path(program.ways, trips, [_work(each) for each in program.instructions])
+
+
+def steps(program: sass.Program, target: str, memory: bool) -> list[Step]:
+    """What issuing each instruction does; global loads come from memory, or else hit L1."""
+    return [_step(each, target, memory) for each in program.instructions]
 
 
 def _work(instruction: sass.Instruction) -> flow.Work:

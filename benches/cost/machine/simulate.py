@@ -1,10 +1,10 @@
 """When each instruction of a CTA issues: a multiprocessor that holds this CTA and nothing else.
 
 # Idea
-All warps take the same path, and the four schedulers hold equally many, so that they run in step:
-one scheduler is simulated with its quarter of the warps, and a pipe that the four share takes four
-times as long. The scheduler issues one instruction a cycle, of the warp that has been ready for
-longest. A warp is ready when its last stall has passed and what it waits for is done.
+All warps take the same path; warp `n` belongs to scheduler `n mod 4`. A scheduler issues one
+instruction a cycle: of those of its warps that can go first, the one that has been ready for
+longest. A warp is ready when its last stall has passed and what it waits for is done. Time jumps
+from one issue to the next.
 
 Things under way are counted by scoreboards: NVIDIA's six of the control word, AMD's counters. A
 wait is for all but some of a scoreboard's things.
@@ -23,6 +23,7 @@ banks, hints for the scheduler; other CTAs on the SM, which hide what this one w
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 
@@ -82,31 +83,76 @@ class Warp:
         self.under_way[scoreboard].append(done)
 
 
+class Scheduler:
+    """A quarter of the multiprocessor: its warps, and until when its own pipes are taken."""
+
+    def __init__(self) -> None:
+        self.warps: list[Warp] = []
+        self.clock = 0
+        self.free: defaultdict[str, int] = defaultdict(int)
+
+    def start(self, warp: Warp, step: Step) -> int:
+        """When a warp's next instruction can issue, as far as its scheduler is concerned."""
+        start = max(warp.ready, self.clock)
+        return start if step.pipe.shared else max(start, self.free[step.pipe.name])
+
+
 def cycles(path: list[Step], warps: int) -> int:
     """Until the last of the CTA's warps has issued the path's last instruction."""
-    siblings = min(warps, SCHEDULERS)
-    held = [Warp() for _ in range(-(-warps // SCHEDULERS))]
-    running = list(held)
-    arrived: list[Warp] = []
-    opens = 0
-    free: dict[str, int] = {}
-    clock = 0
-    while running:
-        warp = min(running, key=lambda each: each.ready)
-        step = path[warp.at]
-        start = max(clock, warp.ready)
-        pipe_free = free.get(step.pipe.name, 0)
-        if not step.pipe.shared and pipe_free > start:
-            # Another warp may have something for another pipe in the meantime.
-            warp.ready = pipe_free
-            continue
-        clock = start + 1
-        done = max(start, pipe_free) + step.occupied * (siblings if step.pipe.shared else 1)
-        free[step.pipe.name] = done
-        result = done + step.latency
+    return _Multiprocessor(path, warps).run()
+
+
+class _Multiprocessor:
+    """One CTA under way."""
+
+    def __init__(self, path: list[Step], warps: int) -> None:
+        self.path = path
+        self.warps = [Warp() for _ in range(warps)]
+        self.schedulers = [Scheduler() for _ in range(min(warps, SCHEDULERS))]
+        for number, warp in enumerate(self.warps):
+            self.schedulers[number % SCHEDULERS].warps.append(warp)
+        self.shared: defaultdict[str, int] = defaultdict(int)
+        """Until when the pipes that the schedulers share are taken."""
+        self.arrived: list[tuple[Scheduler, Warp]] = []
+        """Warps that wait at the barrier, and for nobody else."""
+        self.opens = 0
+        """When the barrier opens, as far as those that have arrived are concerned."""
+
+    def run(self) -> int:
+        """Issues everything, in order of time."""
+        found = [self._next(each) for each in self.schedulers]
+        while True:
+            at = min(range(len(found)), key=lambda n: found[n][0])
+            start, warp = found[at]
+            if warp is None:
+                return max(each.clock for each in self.schedulers)
+            scheduler = self.schedulers[at]
+            opened = self._issue(scheduler, warp, start)
+            for n, each in enumerate(self.schedulers):
+                if opened or n == at:
+                    found[n] = self._next(each)
+
+    def _next(self, scheduler: Scheduler) -> tuple[float, Warp | None]:
+        """What a scheduler issues next, and when."""
+        best: tuple[float, Warp | None] = (math.inf, None)
+        ready = 0
+        for warp in scheduler.warps:
+            start = scheduler.start(warp, self.path[warp.at])
+            if start < best[0] or (start == best[0] and warp.ready < ready):
+                best, ready = (start, warp), warp.ready
+        return best
+
+    def _issue(self, scheduler: Scheduler, warp: Warp, start: int) -> bool:
+        """Issues one instruction; says whether it opens the barrier."""
+        step = self.path[warp.at]
+        scheduler.clock = start + 1
+        free = self.shared if step.pipe.shared else scheduler.free
+        done = free[step.pipe.name] = max(start, free[step.pipe.name]) + step.occupied
         if step.fill:
-            free["fill"] = max(done, free.get("fill", 0)) + step.fill * siblings
-            result = free["fill"] + step.latency
+            done_filling = self.shared["fill"] = max(done, self.shared["fill"]) + step.fill
+            result = done_filling + step.latency
+        else:
+            result = done + step.latency
         if step.gathers is not None:
             result = max(result, warp.done(step.gathers, 0))
         if step.write is not None:
@@ -114,18 +160,23 @@ def cycles(path: list[Step], warps: int) -> int:
         if step.read is not None:
             warp.add(step.read, done, start)
         warp.at += 1
-        if warp.at == len(path):
-            running.remove(warp)
-            continue
+        if warp.at == len(self.path):
+            scheduler.warps.remove(warp)
+            return False
         warp.ready = start + step.stall
-        for scoreboard, left in path[warp.at].waits:
+        for scoreboard, left in self.path[warp.at].waits:
             warp.ready = max(warp.ready, warp.done(scoreboard, left))
-        if step.barrier:
-            opens = max(opens, result)
-            arrived.append(warp)
-            running.remove(warp)
-            if len(arrived) == len(held):
-                for each in arrived:
-                    each.ready = max(each.ready, opens)
-                running, arrived = arrived, []
-    return clock
+        return step.barrier and self._arrive(scheduler, warp, result)
+
+    def _arrive(self, scheduler: Scheduler, warp: Warp, opens: int) -> bool:
+        """Takes a warp off its scheduler until all have come."""
+        self.opens = max(self.opens, opens)
+        self.arrived.append((scheduler, warp))
+        scheduler.warps.remove(warp)
+        if len(self.arrived) < len(self.warps):
+            return False
+        for home, each in self.arrived:
+            each.ready = max(each.ready, self.opens)
+            home.warps.append(each)
+        self.arrived = []
+        return True
