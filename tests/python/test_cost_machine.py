@@ -252,7 +252,7 @@ def test_a_poll_is_left_at_once():
     spin = ("LBB1:", "SYNCS.PHASECHK.TRANS64.TRYWAIT P4, [UR16], R8", "@!P4 BRA LBB1")
     assert cycles(*spin, trips=100) == cycles(*spin, trips=1)
     # A loop that polls along the way, but closes on a count, is a loop.
-    counts = ("LBB1:", spin[1], "ISETP.NE.AND P0, PT, R0, RZ, PT", "@P0 BRA LBB1")
+    counts = ("LBB1:", spin[1], "ISETP.NE.AND P4, PT, R0, RZ, PT", "@P4 BRA LBB1")
     assert cycles(*counts, trips=100) > 100
 
 
@@ -294,6 +294,22 @@ def test_loops_that_differ_in_what_they_do_are_not_taken_for_one_unrolled():
     loop, other = (LOAD, "FADD R2, R2, R4"), (LOAD, LOAD, "FMUL R2, R2, R4", SHUFFLE)
     text = code("LBB1:", *other, "@P0 BRA LBB1", "LBB2:", *loop, "@P0 BRA LBB2", "EXIT")
     assert measure(text, "sm_90", 1, 4).path_sectors == 4 * 3 * 512 // 32
+
+
+def test_a_loop_before_an_unrolled_one_is_no_round_of_it():
+    body = (LOAD, "01:-:-:-:1 FADD R2, R2, R4")
+    text = code(
+        "LBB0:", *body, "@P0 BRA LBB0",
+        "LBB1:", *body * 4, "@P0 BRA LBB1",
+        "@!P2 BRA LBB4", "LBB3:", *body, "@P0 BRA LBB3", "LBB4:", "EXIT",
+    )  # fmt: skip
+    assert measure(text, "sm_90", 1, 8).path_sectors == 2 * 8 * 512 // 32
+
+
+def test_one_respect_is_no_evidence_of_unrolling():
+    add = "FADD R2, R2, R1"
+    loop = ("LBB1:", add, add, "@P0 BRA LBB1", "@P1 BRA LBB2", add, "LBB2:")
+    assert cycles(*loop, trips=4) == 4 * 3 + 2 + 1
 
 
 # AMD
@@ -355,6 +371,21 @@ def test_amd_issues_every_fourth_cycle_and_nops_are_states():
     step = "v_add_f32_e32 v2, v3, v2"
     assert wave(*[step] * 10).cycles - wave(step).cycles == 9 * 4
     assert wave("s_nop 4", step).cycles - wave(step).cycles == 5 * 4
+
+
+@pytest.mark.parametrize(
+    ("instruction", "target", "each"),
+    (
+        ("v_permlane32_swap_b32_e32 v2, v3", "gfx950", 8),
+        ("v_rcp_f32_e32 v2, v3", "gfx942", 16),
+        ("v_mfma_f32_32x32x8_f16 v[0:15], v[16:17], v[18:19], v[0:15]", "gfx942", 32),
+        ("v_mfma_f32_32x32x16_f16 v[0:15], v[16:19], v[20:23], v[0:15]", "gfx950", 32),
+        ("v_mfma_f32_32x32x2_f32 v[0:15], v16, v17, v[0:15]", "gfx942", 64),
+    ),
+)
+def test_amd_pipes(instruction, target, each):
+    ten, one = (wave(*[instruction] * n, target=target).cycles for n in (10, 1))
+    assert ten - one == 9 * each
 
 
 def test_amd_loops_run_as_often_as_they_are_told():
