@@ -6,9 +6,19 @@ tables. `measure` reads a kernel's assembly, counts what it does, and estimates 
 CTA takes alone on a multiprocessor. The estimate is for comparing two compilations of one kernel
 for one target; it is no prediction of a launch's time.
 
+| module | question |
+|---|---|
+| `sass`, `amdgcn` | what does the text say? |
+| `flow` | which way does a warp take? |
+| `latency` | what does an instruction cost (NVIDIA; AMD's data are in `amd`)? |
+| `simulate` | when does each instruction issue? |
+| `nvidia`, `amd` | one vendor's figures, from all of these |
+| `measures`, `occupancy` | what is reported, and how many warps fit |
+
 # Invariants
 - **X1** Deterministic: the same text gives the same figures.
-- **X2** What is not known (addresses, values of predicates) is the same for both compilations.
+- **X2** What is not known is assumed to be the same for both compilations: addresses, and so bank
+  conflicts and coalescing; values, and so which branches are taken.
 
 # Not here
 Compiling, tables, plots: the rest of `benches/cost`.
