@@ -270,6 +270,35 @@ def test_a_cache_asks_once_and_holds_no_halves(tmp_path):
     assert worker.digest("ab", "") != worker.digest("a", "b")
 
 
+def test_what_is_changed_decides_what_is_compiled_anew(tmp_path, monkeypatch):
+    compiled = []
+    monkeypatch.setattr(worker, "compile_job", lambda job: compiled.append(job) or {"error": "no"})
+    cache = worker.Cache(tmp_path)
+    stock, ours = told(), told(order="inner_tree")
+
+    def run(**changed):
+        for name, value in changed.items():
+            monkeypatch.setattr(worker, name, lambda value=value: value)
+        compiled.clear()
+        for job in (stock, ours):
+            worker.work(job, cache)
+        return compiled
+
+    assert run(_triton="1", _bitstable="1") == [stock, ours]
+    assert run() == []
+    assert run(_bitstable="2") == [ours]
+    assert run(_triton="2") == [stock, ours]
+    assert run(_model="2") == []
+
+
+def test_switches_of_ours_do_not_change_stock(monkeypatch):
+    stock, ours = worker._switches(ours=False), worker._switches(ours=True)
+    monkeypatch.setenv("TRITON_CACHE_DIR", "/elsewhere")
+    assert (worker._switches(ours=False), worker._switches(ours=True)) == (stock, ours)
+    monkeypatch.setenv("TRITON_BITSTABLE_LAYOUT", "off")
+    assert worker._switches(ours=False) == stock and worker._switches(ours=True) != ours
+
+
 # The peer.
 
 
