@@ -7,7 +7,7 @@
 //! # Who owns, who fails
 //! The caller owns the inputs and the reply; the reply's buffers are ours until
 //! [`bitstable_free`]. The library exports the functions here, in [`emulation`], in [`equivalence`],
-//! in [`certificate`] and in [`command`], and nothing else.
+//! in [`certificate`], in [`resources`] and in [`command`], and nothing else.
 
 #[cfg(test)]
 mod asked;
@@ -16,6 +16,7 @@ mod command;
 mod emulation;
 mod equivalence;
 mod guard;
+mod resources;
 #[cfg(test)]
 mod tests;
 

@@ -15,6 +15,7 @@ EXPORTS = {
     *("bitstable_free", "bitstable_main", "bitstable_rewrite", "bitstable_version"),
     "bitstable_certify",
     "bitstable_equiv",
+    "bitstable_resources",
     *("bitstable_ptx_load", "bitstable_ptx_launch", "bitstable_ptx_unload"),
 }
 # Everything else is linked in: the wheel must load where no LLVM is installed. The C++ runtime is

@@ -65,6 +65,7 @@ class Library:
             self._ptx_unload = _function(handle.bitstable_ptx_unload, ctypes.c_uint64)
             self._equiv = _function(handle.bitstable_equiv, *_BUFFER, reply)
             self._certify = _function(handle.bitstable_certify, *_BUFFER, reply)
+            self._resources = _function(handle.bitstable_resources, *_BUFFER, reply)
             self._main = handle.bitstable_main
             version = handle.bitstable_version
         except (OSError, AttributeError) as error:
@@ -133,6 +134,15 @@ class Library:
         status, text, report = self._call(self._certify, ptx, len(ptx))
         if status == DONE:
             return json.loads(text)
+        raise _error(status, report)
+
+    def resources(self, cubin: bytes) -> list[dict[str, Any]] | None:
+        """The kernels of a cubin: `name`, `registers`, `stack` in bytes; None if it is no cubin."""
+        status, text, report = self._call(self._resources, cubin, len(cubin))
+        if status == DONE:
+            return json.loads(text)["kernels"]
+        if status == REFUSED:
+            return None
         raise _error(status, report)
 
     def main(self, arguments: list[str]) -> int:
