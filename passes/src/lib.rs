@@ -28,7 +28,7 @@ mod site;
 pub mod target;
 mod text;
 
-use pipeline::{Crash, Layouts, Pass, Strategy};
+use pipeline::{Crash, Pass};
 use refusal::Failure;
 use report::Report;
 use session::Session;
@@ -49,23 +49,17 @@ pub struct Rewritten {
 pub fn rewrite(text: &str, pipeline: &str) -> Result<Rewritten, Failure> {
     let passes = pipeline::parse(pipeline)?;
     let session = Session::new();
-    let mut module = session.parse(text)?;
+    let module = session.parse(text)?;
     let bug = |bug| Failure::Bug(bug, place::Place::default());
     let mut report = Report::default();
-    for (number, pass) in passes.into_iter().enumerate() {
+    for pass in passes {
         let root = ir::root(&module);
         match pass {
             Pass::PinReduce { remarks, marking } => {
                 pin_reduce::run(&session, root, (remarks, marking), &mut report)?;
             }
-            Pass::ReduceLayout(Layouts { strategy: Strategy::Off, .. }) => {}
-            Pass::ReduceLayout(_) => {
-                let printed = (number > 0).then(|| session::print(&module)).transpose();
-                let current = printed.map_err(bug)?;
-                let current = current.as_deref().unwrap_or(text);
-                if let Some(renamed) = reduce_layout::run(&session, root, current) {
-                    module = session.parse(&renamed)?;
-                }
+            Pass::ReduceLayout(limits) => {
+                reduce_layout::run(&session, root, limits, &mut report);
             }
             Pass::ShieldReduce => {
                 shield::run(&session, root).map_err(Failure::Refused)?;

@@ -12,7 +12,7 @@ import json
 import re
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import chdir
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -20,18 +20,20 @@ from typing import Any
 
 from triton._C import libtriton
 from triton.bitstable import __version__, stages, text
-from triton.bitstable.errors import NativeLibraryError, ReductionOrderError
+from triton.bitstable.errors import Diagnostic, NativeLibraryError, ReductionOrderError
 
 _SPLIT = re.compile(r"^// -----.*$", re.MULTILINE)
 _EPILOG = """
 passes:
   pin-reduce      lower every tt.reduce that carries tt.order = "inner_tree" to the canonical tree
   reduce-layout   give their operands a layout that folds cheaply; the bits stay
+                  {strategy=auto|renumber|convert|off max-registers=N max-shared=BYTES}
   shield-reduce   hide the operands of such reductions from Triton's optimiser
 
 examples:
   bitstable-opt kernel.ttgir --pass-pipeline=pin-reduce
   bitstable-opt kernel.ttgir --pass-pipeline=pin-reduce --print-plan -o pinned.ttgir
+  bitstable-opt kernel.ttgir --pass-pipeline=reduce-layout --remarks -o cheaper.ttgir
   bitstable-opt - --pass-pipeline=shield-reduce,pin-reduce < kernel.ttgir
   bitstable-opt cases.mlir --pass-pipeline=pin-reduce -split-input-file | FileCheck cases.mlir
 
@@ -56,6 +58,7 @@ def _parser() -> argparse.ArgumentParser:
         help="read modules separated by lines that begin with // -----",
     )
     add("--print-plan", action="store_true", help="print each reduction's plan as comments")
+    add("--remarks", action="store_true", help="say on stderr what reduce-layout did, and why")
     add("--json", metavar="FILE", help="write the report as JSON; - for standard output")
     add("--generic", action="store_true", help="print the generic form, with locations")
     add("--print-debuginfo", action="store_true", help="print locations")
@@ -93,6 +96,14 @@ def _context() -> Any:
     return context
 
 
+_LAYOUTS = re.compile(r"\breduce-layout(?:\{([^}]*)\})?")
+
+
+def _explained(pipeline: str) -> str:
+    """The pipeline, with remarks of `reduce-layout`."""
+    return _LAYOUTS.sub(lambda m: f"reduce-layout{{{m[1] or ''} remarks=true}}", pipeline)
+
+
 class _Failure(Exception):
     """One piece failed; the message is for stderr."""
 
@@ -123,17 +134,27 @@ class _Run:
             raise _Failure(f"{self.name}:{piece.first_line}:1: error: {error}") from None
         module.context = context
         module, report = self._rewrite(module, path)
+        if self.options.remarks:
+            said = [Diagnostic.from_json(entry) for entry in report.get("diagnostics", ())]
+            print("\n".join(self.rendered(said, path)), file=sys.stderr)
         return self._print(module), report
 
     def _rewrite(self, module: Any, path: str) -> tuple[Any, dict[str, Any]]:
         report: dict[str, Any] = {"reductions": []}
         if not self.options.pass_pipeline:
             return module, report
+        pipeline = self.options.pass_pipeline
+        if self.options.remarks:
+            pipeline = _explained(pipeline)
         try:
-            return stages.rewrite(module, self.options.pass_pipeline)
+            return stages.rewrite(module, pipeline)
         except ReductionOrderError as error:
-            own = [replace(d, file=self.name) if d.file == path else d for d in error.diagnostics]
-            raise _Failure("\n".join(d.render() for d in own)) from None
+            raise _Failure("\n".join(self.rendered(error.diagnostics, path))) from None
+
+    def rendered(self, diagnostics: Iterable[Diagnostic], path: str) -> list[str]:
+        """As text, with the input's own name in place of the scratch file's."""
+        own = (replace(d, file=self.name) if d.file == path else d for d in diagnostics)
+        return [diagnostic.render() for diagnostic in own]
 
     def _print(self, module: Any) -> str:
         if self.options.generic:
@@ -182,7 +203,10 @@ def main(arguments: list[str] | None = None) -> int:
         reports.append(report)
     _write(options.output, "\n// -----\n".join(outputs))
     if options.json:
-        merged = {"reductions": [r for report in reports for r in report["reductions"]]}
+        merged = {
+            key: [entry for report in reports for entry in report.get(key, ())]
+            for key in ("reductions", "layouts")
+        }
         _write(options.json, json.dumps(merged, indent=2) + "\n")
     return 1 if failures else 0
 
