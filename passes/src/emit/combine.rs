@@ -12,10 +12,12 @@
 //! - **E3** A copied operation whose expansion rounds more than once (`exp`, `tanh`, inline
 //!   assembly, libdevice) takes its operands through a fence, so that its bits do not depend on
 //!   whether a product is still in a register.
+//! - **E4** A packed combine gives, in each of its two lanes, the bits of the scalar one.
 //! # Held by
 //! E1: [`Combine::new`], which visits every operation, nested ones too. E2 and E3: [`treatment`].
+//! E4: [`packing`], which wants every operation to be a packed instruction or a constant.
 //! # Not here
-//! Whether operands commute (`combine_kind.rs`).
+//! Whether operands commute (`combine_kind.rs`), and packed instructions (`packed.rs`).
 
 pub mod float;
 
@@ -27,6 +29,7 @@ use mlir_sys::{MlirOperation, mlirOperationClone, mlirOperationSetOperand};
 use crate::{
     build::Builder,
     element::Element,
+    emit::packed::Packing,
     ir::{self, Blk, Op, Val},
     place::Place,
     refusal::{Refusal, Refused},
@@ -64,6 +67,7 @@ pub struct Combine<'c> {
     arguments: Vec<Val<'c>>,
     body: Vec<(Op<'c>, Treatment)>,
     returned: Vec<Val<'c>>,
+    packing: Option<Packing>,
 }
 
 impl<'c> Combine<'c> {
@@ -88,7 +92,8 @@ impl<'c> Combine<'c> {
             }
         }
         let (target, arguments) = (target.clone(), ir::arguments(block));
-        Ok(Combine { freedom, target, arguments, body, returned })
+        let packing = packing(&target, &arguments, &body);
+        Ok(Combine { freedom, target, arguments, body, returned, packing })
     }
 
     /// What its machine code may hold.
@@ -110,6 +115,46 @@ impl<'c> Combine<'c> {
             }
         }
         self.returned.iter().map(|&value| values.get(value)).collect()
+    }
+
+    /// How two combines become one, where the target can.
+    pub fn packing(&self) -> Option<Packing> {
+        self.packing
+    }
+
+    /// Emits two combines as one: `left` and `right` hold one pair for each operand.
+    ///
+    /// # Panics
+    /// Where there is no [`Combine::packing`].
+    pub fn apply_packed(
+        &self,
+        b: Builder<'c>,
+        left: &[Val<'c>],
+        right: &[Val<'c>],
+    ) -> Vec<Val<'c>> {
+        let Some(packing) = self.packing else { panic!("no packed form of this combine") };
+        let (mut pairs, mut constants) = (Values::default(), Values::default());
+        for (&argument, &pair) in self.arguments.iter().zip(left.iter().chain(right)) {
+            pairs.set(argument, pair);
+        }
+        let pair = |pairs: &Values<'c>, constants: &Values<'c>, value: Val<'c>| {
+            pairs.find(value).unwrap_or_else(|| {
+                let constant = constants.get(value);
+                packing.pack(b, constant, constant)
+            })
+        };
+        for &(operation, treatment) in &self.body {
+            let result = ir::results(operation)[0];
+            if let Treatment::Pin(op, _) = treatment {
+                let operands = ir::operands(operation).into_iter();
+                let operands: Vec<Val<'c>> =
+                    operands.map(|value| pair(&pairs, &constants, value)).collect();
+                pairs.set(result, packing.emit(b, &self.target, op, &operands));
+            } else {
+                constants.set(result, b.clone_op(operation, &[])[0]);
+            }
+        }
+        self.returned.iter().map(|&value| pair(&pairs, &constants, value)).collect()
     }
 
     fn emit(
@@ -183,6 +228,29 @@ impl<'c> Combine<'c> {
     }
 }
 
+/// How two combines of such a function become one: all it does is packed arithmetic on one type.
+fn packing(
+    target: &Target,
+    arguments: &[Val<'_>],
+    body: &[(Op<'_>, Treatment)],
+) -> Option<Packing> {
+    let own = element(*arguments.first()?)?;
+    let mut ops = Vec::new();
+    for &(operation, treatment) in body {
+        match treatment {
+            Treatment::Pin(op, _) => ops.push(op),
+            Treatment::Copy if CONSTANTS.contains(&ir::name(operation)) => {}
+            _ => return None,
+        }
+    }
+    let results = body.iter().flat_map(|&(operation, _)| ir::results(operation));
+    let mut values = arguments.iter().copied().chain(results);
+    if ops.is_empty() || values.any(|value| element(value) != Some(own)) {
+        return None;
+    }
+    Packing::new(target, own, &ops)
+}
+
 fn refused_at(operation: Op<'_>, why: &'static str) -> Refused {
     let op = ir::name(operation).to_owned();
     Refusal::CombineOp { op, why }.at(Place::of(operation.location()))
@@ -213,8 +281,12 @@ impl<'c> Values<'c> {
         self.0.insert(old.to_raw().ptr, new);
     }
 
+    fn find(&self, old: Val<'c>) -> Option<Val<'c>> {
+        self.0.get(&old.to_raw().ptr).copied()
+    }
+
     fn get(&self, old: Val<'c>) -> Val<'c> {
-        self.0.get(&old.to_raw().ptr).copied().unwrap_or(old)
+        self.find(old).unwrap_or(old)
     }
 }
 
@@ -223,6 +295,7 @@ fn element(value: Val<'_>) -> Option<Element> {
 }
 
 const RETURN: &str = "tt.reduce.return";
+const CONSTANTS: [&str; 2] = ["arith.constant", "llvm.mlir.constant"];
 
 /// Control flow. What is inside is treated by itself.
 const CONTROL: [&str; 4] = [RETURN, "scf.if", "scf.for", "scf.yield"];

@@ -18,6 +18,7 @@ pub mod combine;
 pub mod exchange;
 mod fold;
 pub mod mark;
+pub mod packed;
 
 use bitstable_lowering::{
     layout::LinearLayout,
@@ -107,7 +108,11 @@ impl<'c> Emission<'_, 'c> {
 
     /// One combine.
     fn combine(&self, left: &[Val<'c>], right: &[Val<'c>]) -> Vec<Val<'c>> {
-        let values = self.combine.apply(self.b, left, right);
+        self.marked(self.combine.apply(self.b, left, right))
+    }
+
+    /// What a combine made, marked where there are marks.
+    fn marked(&self, values: Vec<Val<'c>>) -> Vec<Val<'c>> {
         match &self.marks {
             None => values,
             Some(marks) => marks.combined(self.b, &self.with_elements(values)),

@@ -149,7 +149,9 @@ pub fn emit<'c>(
 ) -> Value<'c, 'c> {
     match form(target, op, element) {
         Some(Form::Intrinsic(name)) => intrinsic(b, name, operands),
-        Some(Form::Ptx(instruction)) => ptx_instruction(b, instruction, element, operands),
+        Some(Form::Ptx(instruction)) => {
+            ptx_instruction(b, instruction, register(element), operands)
+        }
         Some(Form::Bf16Fma(fused)) => bf16_fma(b, fused, operands),
         Some(Form::Constrained(name)) => constrained(b, name, operands),
         Some(Form::Fenced(name)) => {
@@ -177,7 +179,7 @@ pub fn fence<'c>(
 ) -> Value<'c, 'c> {
     match (target, element) {
         (_, Element::Int(_)) => value,
-        (Target::Amd { .. }, _) => assembly(b, "", "=v,0", &[value]),
+        (Target::Amd { .. }, _) => assembly(b, "", "=v,0", &[value], value.r#type()),
         // Through f32, whose result is rounded by integer arithmetic: nothing to contract.
         (Target::Nvidia { capability }, Element::Bf16) if *capability < 80 => value,
         (Target::Nvidia { .. }, _) => {
@@ -222,33 +224,38 @@ fn bf16_fma<'c>(b: Builder<'c>, fused: Fused, operands: &[Value<'c, 'c>]) -> Val
         Fused::Sub => [y, constant("-1.0"), x],
         Fused::Mul => [x, y, constant("-0.0")],
     };
-    ptx_instruction(b, "fma.rn.bf16", Element::Bf16, &operands)
+    ptx_instruction(b, "fma.rn.bf16", register(Element::Bf16), &operands)
 }
 
-fn ptx_instruction<'c>(
+/// One PTX instruction on registers of a kind: a letter of NVPTX's constraints.
+pub(in crate::emit) fn ptx_instruction<'c>(
     b: Builder<'c>,
     instruction: &str,
-    element: Element,
+    register: &str,
     operands: &[Value<'c, 'c>],
 ) -> Value<'c, 'c> {
-    let register = match element {
+    let places: Vec<String> = (0..=operands.len()).map(|i| format!("${i}")).collect();
+    let text = format!("{instruction} {};", places.join(", "));
+    let constraints = format!("={register}{}", format!(",{register}").repeat(operands.len()));
+    assembly(b, &text, &constraints, operands, operands[0].r#type())
+}
+
+fn register(element: Element) -> &'static str {
+    match element {
         Element::F64 => "d",
         Element::F32 => "f",
         Element::F16 | Element::Bf16 => "h",
         Element::Int(_) => unreachable!("no form is on integers"),
-    };
-    let places: Vec<String> = (0..=operands.len()).map(|i| format!("${i}")).collect();
-    let text = format!("{instruction} {};", places.join(", "));
-    let constraints = format!("={register}{}", format!(",{register}").repeat(operands.len()));
-    assembly(b, &text, &constraints, operands)
+    }
 }
 
 /// Inline assembly without side effects: LLVM may share it or drop it.
-fn assembly<'c>(
+pub(in crate::emit) fn assembly<'c>(
     b: Builder<'c>,
     text: &str,
     constraints: &str,
     operands: &[Value<'c, 'c>],
+    result: Type<'c>,
 ) -> Value<'c, 'c> {
     let context = b.context();
     let attrs = [
@@ -257,7 +264,7 @@ fn assembly<'c>(
         ("asm_dialect", int64(b, 0)),
         ("operand_attrs", ArrayAttribute::new(context, &[]).into()),
     ];
-    b.one("llvm.inline_asm", operands, operands[0].r#type(), &attrs)
+    b.one("llvm.inline_asm", operands, result, &attrs)
 }
 
 #[cfg(test)]
