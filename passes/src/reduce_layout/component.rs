@@ -6,7 +6,7 @@
 //! conversion stands there. What is made for next to nothing (constants, ranges) is made twice.
 //! # Invariants
 //! - **K1** Every value has one new layout. Where two meet, there is no set.
-//! - **K2** A value holds as many elements a thread as before.
+//! - **K2** A thread holds no more of a value than before, or than it holds of the operands.
 //! # Held by
 //! K1: [`Growing::value`]. K2: [`Growing::fits`].
 //! # Not here
@@ -128,9 +128,13 @@ pub fn grow<'c>(
     names: &Names,
 ) -> Result<Component<'c>, Split> {
     let flow = Flow { names };
+    let operand = ir::operands(reduction).first().and_then(|&v| names.of(v));
+    let layout = operand.and_then(|named| names.layout(&named.name, &named.shape));
+    let operand_bits = layout.map_or(0, |layout| layout.register.len());
     let mut growing = Growing {
         flow,
         reach,
+        operand_bits,
         found: Component::default(),
         seen: BTreeSet::new(),
         rest: VecDeque::new(),
@@ -151,6 +155,8 @@ pub fn grow<'c>(
 struct Growing<'a, 'c> {
     flow: Flow<'a>,
     reach: Reach,
+    /// The logarithm of how many elements of the operands a thread holds.
+    operand_bits: usize,
     found: Component<'c>,
     seen: BTreeSet<usize>,
     rest: VecDeque<(Reached<'c>, Name)>,
@@ -288,14 +294,15 @@ impl<'c> Growing<'_, 'c> {
         if all.iter().all(holds) { link } else { Link::Wants }
     }
 
-    /// Whether a thread holds as many elements of `value` in the new layout, and each of them in as
-    /// many places.
+    /// Whether a thread holds no more of `value` than before, or than of the operands: of a row
+    /// that is the same for all rows of a tile it may hold more, when it holds fewer rows.
     fn fits(&self, value: Val<'_>, name: &Name) -> bool {
         let Some(named) = self.flow.names.of(value) else { return false };
         let before = self.flow.names.layout(&named.name, &named.shape);
         let after = self.flow.names.layout(name, &named.shape);
         before.zip(after).is_some_and(|(before, after)| {
-            after.register.len() <= before.register.len() && after.block == before.block
+            let most = self.operand_bits.max(before.register.len());
+            after.register.len() <= most && after.block == before.block
         })
     }
 

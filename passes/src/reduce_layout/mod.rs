@@ -45,24 +45,23 @@ pub fn run<'c>(session: &'c Session, root: Op<'c>, limits: Layouts, report: &mut
     }
     let Ok(machine) = Machine::of_module(&root) else { return };
     let Ok(pinned) = site::pinned(&ir::walk(root)) else { return };
+    // What cannot be read is for `pin-reduce` to refuse.
+    let read = || -> Option<Vec<Reduction<'c>>> {
+        pinned.iter().map(|&op| site::read(op, &machine).ok()).collect()
+    };
+    let Some(reductions) = read() else { return };
+    let names = Names::default();
+    let prices = Prices::new(&names, reductions, &machine, limits);
+    let mut rewriting = Rewriting { names: &names, prices, limits };
     for &op in &pinned {
-        // A change before this one may have moved the layouts of any of them. What cannot be read
-        // is for `pin-reduce` to refuse.
-        let read: Option<Vec<Reduction<'c>>> =
-            pinned.iter().map(|&op| site::read(op, &machine).ok()).collect();
-        let Some(reductions) = read else { return };
-        let names = Names::default();
-        let rewriting = Rewriting {
-            names: &names,
-            prices: Prices::new(&names, reductions, &machine, limits),
-            limits,
-        };
         let reason = rewriting.one(op, |change| apply::apply(session, change));
-        if let Reason::Changed(change) = &reason {
-            report.layouts.push(change.clone());
-        }
         if limits.reasons == Reasons::On {
             report.diagnostics.push(reason.remark(op));
+        }
+        if let Reason::Changed(change) = reason {
+            report.layouts.push(change);
+            let Some(reductions) = read() else { return };
+            rewriting.prices.reread(reductions);
         }
     }
 }
@@ -119,7 +118,9 @@ impl<'c> Rewriting<'_, 'c> {
         let mut best: Option<Candidate<'c>> = None;
         let mut why = Reason::InOrder;
         for strategy in [Strategy::Renumber, Strategy::Convert] {
-            if ![strategy, Strategy::Auto].contains(&self.limits.strategy) {
+            // Where a name is enough, a conversion is not looked for.
+            let auto = self.limits.strategy == Strategy::Auto && best.is_none();
+            if !auto && self.limits.strategy != strategy {
                 continue;
             }
             match self.candidates(reduction, from, strategy) {

@@ -12,7 +12,10 @@
 //! # Not here
 //! The numbers (`lowering/src/cost.rs`).
 
-use std::collections::BTreeMap;
+use std::{
+    cell::RefCell,
+    collections::{BTreeMap, HashMap},
+};
 
 use bitstable_lowering::{
     cost::{self, CostModel},
@@ -98,7 +101,11 @@ pub struct Prices<'a, 'c> {
     costs: CostModel,
     memory: Memory,
     limits: Layouts,
+    planned: RefCell<HashMap<Folding, Option<u64>>>,
 }
+
+/// What a plan's cost depends on, for one reduction: its operation, and two layouts.
+type Folding = (usize, LinearLayout, LinearLayout);
 
 impl<'a, 'c> Prices<'a, 'c> {
     /// Of a module with these pinned reductions.
@@ -108,9 +115,17 @@ impl<'a, 'c> Prices<'a, 'c> {
         machine: &Machine,
         limits: Layouts,
     ) -> Self {
-        let sites = reductions.into_iter().map(|r| (op_key(r.op), r)).collect();
         let costs = pin_reduce::costs(&machine.target);
-        Prices { names, sites, costs, memory: memory(&machine.target), limits }
+        let (sites, planned) = (BTreeMap::new(), RefCell::default());
+        let memory = memory(&machine.target);
+        let mut prices = Prices { names, sites, costs, memory, limits, planned };
+        prices.reread(reductions);
+        prices
+    }
+
+    /// The reductions as they are after a change.
+    pub fn reread(&mut self, reductions: Vec<Reduction<'c>>) {
+        self.sites = reductions.into_iter().map(|r| (op_key(r.op), r)).collect();
     }
 
     /// The index bits of the operands that must stay where they are, so that memory is accessed as
@@ -134,25 +149,30 @@ impl<'a, 'c> Prices<'a, 'c> {
 
     /// The price of a change.
     pub fn of(&self, change: &Component<'c>) -> Result<Price, Obstacle> {
-        let mut price = Price { after: self.accesses(change)?, ..Price::default() };
         for &op in &change.shared {
             self.same_banks(change, op)?;
         }
-        for op in &change.reductions {
-            if let Some(reduction) = self.sites.get(&op_key(*op)) {
-                let (before, after) = self.reduction(change, reduction)?;
-                price.before += before * weight(*op);
-                price.after += after * weight(*op);
-            }
-        }
+        let borders = self.borders(change)?;
+        let mut price = Price { before: 0, after: borders + self.accesses(change)?, borders };
         for &op in change.conversions.iter().filter(|op| !self.is_folded(**op)) {
             let unplanned = || Obstacle::Unplanned(Place::of(op.location()));
             let (before, after) = self.conversion(change, op).ok_or_else(unplanned)?;
             price.before += before * weight(op);
             price.after += after * weight(op);
         }
-        price.borders = self.borders(change)?;
-        price.after += price.borders;
+        let (before, after) = self.work(change);
+        price.before += before;
+        price.after += after;
+        let reductions = || change.reductions.iter().filter_map(|op| self.sites.get(&op_key(*op)));
+        for reduction in reductions() {
+            price.before += self.reduction(None, reduction)? * weight(reduction.op);
+        }
+        for reduction in reductions() {
+            // What is too dear already need not be planned.
+            if price.gain() > 0 {
+                price.after += self.reduction(Some(change), reduction)? * weight(reduction.op);
+            }
+        }
         Ok(price)
     }
 
@@ -197,21 +217,20 @@ impl<'a, 'c> Prices<'a, 'c> {
         if memory::same_passes(&before, &after, bytes) { Ok(()) } else { Err(unknown()) }
     }
 
+    /// What a pinned reduction costs, with a change or without.
     fn reduction(
         &self,
-        change: &Component<'c>,
+        change: Option<&Component<'c>>,
         reduction: &Reduction<'c>,
-    ) -> Result<(u64, u64), Obstacle> {
+    ) -> Result<u64, Obstacle> {
         let unplanned = || Obstacle::Unplanned(reduction.at.clone());
-        let Way::Lowered(lowered) = &reduction.way else { return Ok((0, 0)) };
-        let plan = |site: &Site| planner::plan(site, &self.costs).map(|plan| u64::from(plan.cost));
-        let before = plan(&lowered.site).map_err(|_| unplanned())?;
+        let Way::Lowered(lowered) = &reduction.way else { return Ok(0) };
         let mut site = lowered.site.clone();
-        if let Some(name) = change.operand(reduction.op, 0) {
+        if let Some(name) = change.and_then(|change| change.operand(reduction.op, 0)) {
             let layout = self.names.layout(name, &reduction.shape).ok_or_else(unplanned)?;
             site.source = (*layout).clone();
         }
-        if let Some(value) = wanted(reduction, &lowered.result) {
+        if let Some((value, change)) = wanted(reduction, &lowered.result).zip(change) {
             let folded = change.retyped(value).is_some_and(is_converted_back);
             if let Some(name) = change.value(value).filter(|_| !folded) {
                 let named = self.names.of(value).ok_or_else(unplanned)?;
@@ -219,8 +238,33 @@ impl<'a, 'c> Prices<'a, 'c> {
                 site.result = (*layout).clone();
             }
         }
-        let after = plan(&site).map_err(|_| unplanned())?;
-        Ok((before, after))
+        let key = (op_key(reduction.op), site.source.clone(), site.result.clone());
+        let plan = || planner::plan(&site, &self.costs).ok().map(|plan| u64::from(plan.cost));
+        self.planned.borrow_mut().entry(key).or_insert_with(plan).ok_or_else(unplanned)
+    }
+
+    /// What the connected values cost themselves, before and after: one operation for each element
+    /// that a thread holds of those of which it then holds more or fewer, and the numbers of the
+    /// elements that are made from the numbers of lanes and warps.
+    fn work(&self, change: &Component<'c>) -> (u64, u64) {
+        let values = change.retyped.iter().map(|r| (r.value, &r.from, &r.to, false));
+        let copies = change.brought.iter().filter(|b| b.copied && is_range(b.value));
+        let copies = copies.map(|b| (b.value, &b.from, &b.to, true));
+        let (mut before, mut after) = (0, 0);
+        for (value, from, to, range) in values.chain(copies) {
+            let layouts = self.names.layout(&from.name, &from.shape);
+            let layouts = layouts.zip(self.names.layout(to, &from.shape));
+            let Some((old, new)) = layouts else { continue };
+            let work = |layout: &LinearLayout| {
+                let numbers = if range { runs(layout) * u64::from(self.costs.shift) } else { 0 };
+                layout.registers() as u64 + numbers
+            };
+            if range || old.register.len() != new.register.len() {
+                before += work(&old) * weight_of(value);
+                after += work(&new) * weight_of(value);
+            }
+        }
+        (before, after)
     }
 
     /// Whether `op`, a conversion, is a part of the plan of the reduction before it.
@@ -310,6 +354,18 @@ impl<'a, 'c> Prices<'a, 'c> {
 /// Whether all users of a value go on reading it in the layout that it had.
 fn is_converted_back(retyped: &Retyped<'_>) -> bool {
     retyped.users == 0 && !retyped.stale.is_empty()
+}
+
+fn is_range(value: Val<'_>) -> bool {
+    matches!(ir::source(value), ir::Source::Result(op, _) if ir::name(op) == "tt.make_range")
+}
+
+/// How many runs of neighbouring bits the numbers of lane and warp fall into: each is one shift and
+/// mask on the way to an element's number.
+fn runs(layout: &LinearLayout) -> u64 {
+    let bits: Vec<u64> = layout.lane.iter().chain(&layout.warp).map(|basis| basis.0).collect();
+    let begins = |i: &usize| bits[*i] != 0 && (*i == 0 || bits[*i] != bits[*i - 1] << 1);
+    (0..bits.len()).filter(begins).count() as u64
 }
 
 /// The value whose layout is the one that a reduction's plan ends with.
