@@ -128,37 +128,3 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
     tt.return
   }
 }
-
-// -----
-
-// A layout that something else infers its own from stays: here a transposition.
-// CHECK: sizePerThread = [1, 4]
-// CHECK-LABEL: @inferred
-#tile = #ttg.blocked<{sizePerThread = [1, 4], threadsPerWarp = [1, 32], warpsPerCTA = [4, 1], order = [1, 0]}>
-#turned = #ttg.blocked<{sizePerThread = [4, 1], threadsPerWarp = [32, 1], warpsPerCTA = [1, 4], order = [0, 1]}>
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func public @inferred(%x: !tt.ptr<f32>, %out: !tt.ptr<f32>) {
-    %rows = tt.make_range {end = 64 : i32, start = 0 : i32} : tensor<64xi32, #ttg.slice<{dim = 1, parent = #tile}>>
-    %row = tt.expand_dims %rows {axis = 1 : i32} : tensor<64xi32, #ttg.slice<{dim = 1, parent = #tile}>> -> tensor<64x1xi32, #tile>
-    %width = arith.constant dense<128> : tensor<64x1xi32, #tile>
-    %start = arith.muli %row, %width : tensor<64x1xi32, #tile>
-    %columns = tt.make_range {end = 128 : i32, start = 0 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #tile}>>
-    %column = tt.expand_dims %columns {axis = 0 : i32} : tensor<128xi32, #ttg.slice<{dim = 0, parent = #tile}>> -> tensor<1x128xi32, #tile>
-    %starts = tt.broadcast %start : tensor<64x1xi32, #tile> -> tensor<64x128xi32, #tile>
-    %offsets = tt.broadcast %column : tensor<1x128xi32, #tile> -> tensor<64x128xi32, #tile>
-    %at = arith.addi %starts, %offsets : tensor<64x128xi32, #tile>
-    %base = tt.splat %x : !tt.ptr<f32> -> tensor<64x128x!tt.ptr<f32>, #tile>
-    %pointers = tt.addptr %base, %at : tensor<64x128x!tt.ptr<f32>, #tile>, tensor<64x128xi32, #tile>
-    %values = tt.load %pointers : tensor<64x128x!tt.ptr<f32>, #tile>
-    %turned = tt.trans %values {order = array<i32: 1, 0>} : tensor<64x128xf32, #tile> -> tensor<128x64xf32, #turned>
-    %sum = "tt.reduce"(%values) <{axis = 0 : i32}> ({
-    ^bb0(%a: f32, %b: f32):
-      %c = arith.addf %a, %b : f32
-      tt.reduce.return %c : f32
-    }) {tt.order = "inner_tree"} : (tensor<64x128xf32, #tile>) -> tensor<128xf32, #ttg.slice<{dim = 0, parent = #tile}>>
-    %to = tt.splat %out : !tt.ptr<f32> -> tensor<128x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #tile}>>
-    %place = tt.addptr %to, %columns : tensor<128x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #tile}>>, tensor<128xi32, #ttg.slice<{dim = 0, parent = #tile}>>
-    tt.store %place, %sum : tensor<128x!tt.ptr<f32>, #ttg.slice<{dim = 0, parent = #tile}>>
-    tt.return
-  }
-}

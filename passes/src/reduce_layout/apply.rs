@@ -23,7 +23,7 @@ use mlir_sys::{
 };
 
 use super::{
-    component::{Brought, Component, Retyped},
+    component::{Brought, Component, Retyped, op_key},
     names::{Name, Named},
 };
 use crate::{
@@ -39,9 +39,25 @@ pub fn apply<'c>(session: &'c Session, change: &Component<'c>) {
     for brought in &change.brought {
         bring(session, brought);
     }
+    let mut copied: Vec<Op<'c>> = change.brought.iter().filter_map(made_again).collect();
+    copied.sort_by_key(|op| op_key(*op));
+    copied.dedup_by_key(|op| op_key(*op));
+    copied.into_iter().filter(|op| is_unused(*op)).for_each(ir::erase);
     for retyped in &change.retyped {
         retype(session, retyped);
     }
+}
+
+/// The operation whose result is made again.
+fn made_again<'c>(brought: &Brought<'c>) -> Option<Op<'c>> {
+    match ir::source(brought.value) {
+        Source::Result(op, _) => brought.copied.then_some(op),
+        Source::Argument(..) => None,
+    }
+}
+
+fn is_unused(op: Op<'_>) -> bool {
+    ir::results(op).into_iter().all(|result| ir::uses(result).is_empty())
 }
 
 /// Lets the uses of a value read it in another layout.

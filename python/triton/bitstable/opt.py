@@ -135,8 +135,9 @@ class _Run:
         module.context = context
         module, report = self._rewrite(module, path)
         if self.options.remarks:
-            said = [Diagnostic.from_json(entry) for entry in report.get("diagnostics", ())]
-            print("\n".join(self.rendered(said, path)), file=sys.stderr)
+            said = (Diagnostic.from_json(entry) for entry in report.get("diagnostics", ()))
+            for remark in self.rendered(said, path):
+                print(remark, file=sys.stderr)
         return self._print(module), report
 
     def _rewrite(self, module: Any, path: str) -> tuple[Any, dict[str, Any]]:
