@@ -60,12 +60,13 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.targ
 
 // -----
 
-// Warps: what is left moves once, by a conversion that Triton knows how to lower, and the rest
-// folds in registers.
+// Warps: what is left moves once, through shared memory that Triton allocates, and the rest folds
+// in registers.
 // CHECK-LABEL: tt.func @warps
 // CHECK-COUNT-5: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.shfl
-// CHECK: ttg.convert_layout %{{.*}} : tensor<4xf32, #{{.*}}> -> tensor<4xf32, #{{.*}}>
+// CHECK: %[[BUFFER:.*]] = ttg.local_alloc %{{.*}} : (tensor<4xf32, #{{.*}}>) -> !ttg.memdesc<4xf32, #{{.*}}>
+// CHECK-NEXT: ttg.local_load %[[BUFFER]] : !ttg.memdesc<4xf32, #{{.*}}> -> tensor<4xf32, #{{.*}}>
 // CHECK-COUNT-3: llvm.nvvm.add.rn.f
 // CHECK-NOT: llvm.nvvm.add.rn.f
 #warps = #ttg.blocked<{sizePerThread = [1], threadsPerWarp = [32], warpsPerCTA = [4], order = [0]}>

@@ -22,16 +22,20 @@ use crate::plan::LaneBit;
 pub struct CostModel {
     /// Moving one 32-bit word to lane `l ^ (1 << bit)`, indexed by bit.
     exchange: Vec<u32>,
+    /// The lane bits whose two lanes can trade halves of two registers in one instruction.
+    swaps: Vec<LaneBit>,
     /// Choosing between two words by a lane's own bit.
     pub select: u32,
     /// One evaluation of a one-instruction combine.
     pub combine: u32,
-    /// Storing to, or loading from, shared memory: one instruction of up to 16 bytes a lane.
-    pub shared_access: u32,
-    /// One barrier, with the wait that it implies.
+    /// An instruction that stores to shared memory or loads from it, beside its wavefronts.
+    pub access: u32,
+    /// One pass of a warp through the banks of shared memory.
+    pub wavefront: u32,
+    /// One shift and mask of an address.
+    pub shift: u32,
+    /// One barrier between a store and a load, with the wait that it implies.
     pub barrier: u32,
-    /// Computing the addresses of a relayout.
-    pub relayout: u32,
 }
 
 impl CostModel {
@@ -39,17 +43,28 @@ impl CostModel {
     pub fn nvidia() -> CostModel {
         CostModel {
             exchange: vec![2; 5],
+            swaps: Vec::new(),
             select: 1,
             combine: 1,
-            shared_access: 3,
-            barrier: 8,
-            relayout: 8,
+            access: 1,
+            wavefront: 2,
+            shift: 2,
+            barrier: 24,
         }
     }
 
     /// AMD targets whose waves have 64 lanes: DPP within a row of 16 lanes, LDS across rows.
     pub fn amd_wave64() -> CostModel {
         CostModel { exchange: vec![0, 0, 1, 0, 4, 4], ..CostModel::amd() }
+    }
+
+    /// gfx950: as other waves of 64 lanes, and rows and halves trade registers.
+    pub fn amd_wave64_swaps() -> CostModel {
+        CostModel {
+            exchange: vec![0, 0, 1, 0, 1, 1],
+            swaps: vec![LaneBit(4), LaneBit(5)],
+            ..CostModel::amd()
+        }
     }
 
     /// AMD targets whose waves have 32 lanes: DPP within a row, `v_permlanex16` across.
@@ -60,12 +75,19 @@ impl CostModel {
     fn amd() -> CostModel {
         CostModel {
             exchange: Vec::new(),
+            swaps: Vec::new(),
             select: 1,
             combine: 1,
-            shared_access: 4,
-            barrier: 8,
-            relayout: 8,
+            access: 2,
+            wavefront: 1,
+            shift: 2,
+            barrier: 24,
         }
+    }
+
+    /// Whether a half exchange across `bit` is one instruction, with nothing to select.
+    pub fn swaps(&self, bit: LaneBit) -> bool {
+        self.swaps.contains(&bit)
     }
 
     /// Moving one word across `bit`.

@@ -101,6 +101,14 @@ impl Shape {
         (basis.0 >> self.offset(dim)) & (self.extent(dim) - 1)
     }
 
+    /// Columns as Triton writes them, such as `[[0, 1], [0, 2]]`.
+    pub fn columns(&self, bases: &[Basis]) -> String {
+        let column = |basis: &Basis| -> Vec<u64> {
+            (0..self.rank()).map(|d| self.component(*basis, Dim(d))).collect()
+        };
+        format!("{:?}", bases.iter().map(column).collect::<Vec<_>>())
+    }
+
     /// A basis from its offset along each dimension, outermost first.
     pub fn basis(&self, offsets: &[u64]) -> Option<Basis> {
         if offsets.len() != self.rank() {
@@ -140,21 +148,25 @@ impl LinearLayout {
     pub fn columns(&self) -> impl Iterator<Item = Basis> + '_ {
         self.register.iter().chain(&self.lane).chain(&self.warp).chain(&self.block).copied()
     }
+
+    /// Whether every place bit carries one index bit or none, and no index bit twice.
+    pub fn is_permutation(&self) -> bool {
+        let mut seen = 0u64;
+        self.columns().filter(|&b| b != Basis::ZERO).all(|b| {
+            let fresh = b.is_unit() && seen & b.0 == 0;
+            seen |= b.0;
+            fresh
+        })
+    }
 }
 
 /// As a `#ttg.linear` attribute, the form in which Triton reads it.
 impl fmt::Display for LinearLayout {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let column = |b: &Basis| {
-            let offsets: Vec<String> = (0..self.shape.rank())
-                .map(|d| self.shape.component(*b, Dim(d)).to_string())
-                .collect();
-            format!("[{}]", offsets.join(", "))
-        };
-        let columns = |bases: &[Basis]| bases.iter().map(column).collect::<Vec<_>>().join(", ");
+        let columns = |bases: &[Basis]| self.shape.columns(bases);
         write!(
             f,
-            "#ttg.linear<{{register = [{}], lane = [{}], warp = [{}], block = [{}]}}>",
+            "#ttg.linear<{{register = {}, lane = {}, warp = {}, block = {}}}>",
             columns(&self.register),
             columns(&self.lane),
             columns(&self.warp),

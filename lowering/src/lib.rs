@@ -4,6 +4,7 @@
 //! - [`encoding`]: Triton's layout attributes, read as linear layouts.
 //! - [`tree`]: the canonical tree, by its definition.
 //! - [`plan`]: the steps that fold one axis; [`planner`] chooses them under a [`cost`] model.
+//! - [`shared`]: where elements lie in shared memory between two layouts.
 //! - [`renumber`]: layouts of an operand that are cheaper to fold and as cheap to load.
 //! - [`check`]: an independent proof that a plan folds the canonical tree.
 //!
@@ -18,4 +19,5 @@ mod placement;
 pub mod plan;
 pub mod planner;
 pub mod renumber;
+pub mod shared;
 pub mod tree;

@@ -18,12 +18,25 @@ use crate::layout::{Basis, LinearLayout};
 use crate::plan::{Site, State};
 
 /// An index bit of the unfolded tensor, or none.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Debug)]
 pub struct Code(u8);
 
 impl Code {
     /// What a broadcast bit carries.
     pub const NONE: Code = Code(0);
+
+    /// The one bit that `basis` has, or none.
+    fn of(basis: Basis) -> Code {
+        if basis == Basis::ZERO { Code::NONE } else { Code(basis.0.trailing_zeros() as u8 + 1) }
+    }
+
+    /// As a column of the unfolded tensor.
+    pub fn basis(self) -> Basis {
+        match self {
+            Code::NONE => Basis::ZERO,
+            Code(number) => Basis(1 << (number - 1)),
+        }
+    }
 }
 
 const REGISTER_BITS: usize = 24;
@@ -43,6 +56,32 @@ pub struct Placement {
 }
 
 impl Placement {
+    /// A layout that is a permutation, of a tensor that is taken as unfolded.
+    pub fn of(layout: &LinearLayout) -> Placement {
+        Placement::written(layout, 0, Code::of)
+    }
+
+    fn written(layout: &LinearLayout, folded: u32, code: impl Fn(Basis) -> Code) -> Placement {
+        let mut placement = Placement {
+            folded: folded as u8,
+            registers: layout.register.len() as u8,
+            lanes: layout.lane.len() as u8,
+            warps: layout.warp.len() as u8,
+            register: [Code::NONE; REGISTER_BITS],
+            lane: [Code::NONE; LANE_BITS],
+            warp: [Code::NONE; WARP_BITS],
+        };
+        let places = [
+            (&mut placement.register[..], &layout.register),
+            (&mut placement.lane[..], &layout.lane),
+            (&mut placement.warp[..], &layout.warp),
+        ];
+        for (codes, bases) in places {
+            codes.iter_mut().zip(bases).for_each(|(c, &b)| *c = code(b));
+        }
+        placement
+    }
+
     /// Whether placements can be written down for tensors of `2^elements` elements on `2^lanes`
     /// lanes and `2^warps` warps. No index bit stands twice, so registers need no more bits than
     /// the tensor has. Triton's tensors have at most 2^20 elements.
@@ -60,7 +99,8 @@ impl Placement {
         &self.lane[..self.lanes as usize]
     }
 
-    fn warp(&self) -> &[Code] {
+    /// What the warp bits carry.
+    pub fn warp(&self) -> &[Code] {
         &self.warp[..self.warps as usize]
     }
 
@@ -82,6 +122,16 @@ impl Placement {
         self.register[last] = Code::NONE;
         self.registers -= 1;
         self
+    }
+
+    /// With these in registers.
+    fn hold(&mut self, codes: impl Iterator<Item = Code>) {
+        self.register = [Code::NONE; REGISTER_BITS];
+        self.registers = 0;
+        for (place, code) in self.register.iter_mut().zip(codes) {
+            *place = code;
+            self.registers += 1;
+        }
     }
 
     /// With `code` in lane bit `bit`.
@@ -151,24 +201,7 @@ impl Frame {
     }
 
     fn write(&self, layout: &LinearLayout, folded: u32) -> Placement {
-        let mut placement = Placement {
-            folded: folded as u8,
-            registers: layout.register.len() as u8,
-            lanes: layout.lane.len() as u8,
-            warps: layout.warp.len() as u8,
-            register: [Code::NONE; REGISTER_BITS],
-            lane: [Code::NONE; LANE_BITS],
-            warp: [Code::NONE; WARP_BITS],
-        };
-        let places = [
-            (&mut placement.register[..], &layout.register),
-            (&mut placement.lane[..], &layout.lane),
-            (&mut placement.warp[..], &layout.warp),
-        ];
-        for (codes, bases) in places {
-            codes.iter_mut().zip(bases).for_each(|(c, &b)| *c = self.code(b, folded));
-        }
-        placement
+        Placement::written(layout, folded, |basis| self.code(basis, folded))
     }
 
     /// A state whose layout is a permutation.
@@ -191,20 +224,47 @@ impl Frame {
     /// bits, which go to lanes that `rows` leaves free.
     pub fn gathered(&self, at: Placement, rows: Placement, lanes: usize) -> Placement {
         let left = self.bits_left(at) as usize;
-        let axis = |bit: usize| self.axis(u32::from(at.folded) + bit as u32);
         let held = left - lanes;
         let mut gathered = Placement { folded: at.folded, ..rows };
         let free = (0..rows.lanes as usize).filter(|&lane| rows.lane[lane] == Code::NONE);
         for (lane, bit) in free.zip(held..left) {
-            gathered.lane[lane] = axis(bit);
+            gathered.lane[lane] = self.left(at, bit);
         }
-        let registers = (0..held).map(axis).chain(rows.register().iter().copied());
-        gathered.registers = 0;
-        for (place, code) in gathered.register.iter_mut().zip(registers) {
-            *place = code;
-            gathered.registers += 1;
-        }
+        let axis = (0..held).map(|bit| self.left(at, bit));
+        gathered.hold(axis.chain(rows.register().iter().copied()));
         gathered
+    }
+
+    /// The rows spread over lanes and warps whatever the result wants, and what is left of the axis
+    /// in registers but for its `lanes` highest bits, which go to the lowest lanes.
+    pub fn spread(&self, at: Placement, rows: Placement, lanes: usize) -> Placement {
+        let left = self.bits_left(at) as usize;
+        let held = left - lanes;
+        let wanted = [rows.lane(), rows.warp(), rows.register()];
+        let some = |code: &Code| *code != Code::NONE;
+        let mut bits = wanted.into_iter().flatten().copied().filter(some);
+        let mut spread = Placement {
+            folded: at.folded,
+            lane: [Code::NONE; LANE_BITS],
+            warp: [Code::NONE; WARP_BITS],
+            ..rows
+        };
+        for (lane, bit) in (0..lanes).zip(held..left) {
+            spread.lane[lane] = self.left(at, bit);
+        }
+        for place in &mut spread.lane[lanes..rows.lanes as usize] {
+            *place = bits.next().unwrap_or(Code::NONE);
+        }
+        for place in &mut spread.warp[..rows.warps as usize] {
+            *place = bits.next().unwrap_or(Code::NONE);
+        }
+        spread.hold((0..held).map(|bit| self.left(at, bit)).chain(bits));
+        spread
+    }
+
+    /// The axis bit that is the `bit`th of those that are left.
+    fn left(&self, at: Placement, bit: usize) -> Code {
+        self.axis(u32::from(at.folded) + bit as u32)
     }
 
     /// The layout that `at` stands for, of the tensor of `state` and with its blocks.

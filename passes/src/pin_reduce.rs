@@ -121,6 +121,7 @@ fn planned(
 pub fn costs(target: &Target) -> CostModel {
     match target {
         Target::Nvidia { .. } => CostModel::nvidia(),
+        Target::Amd { arch, lanes: 64 } if arch == "gfx950" => CostModel::amd_wave64_swaps(),
         Target::Amd { lanes: 64, .. } => CostModel::amd_wave64(),
         Target::Amd { .. } => CostModel::amd_wave32(),
     }

@@ -3,8 +3,8 @@
 //! # Idea
 //! A tensor is taken apart into the registers of a thread by a cast to the struct that Triton's
 //! own type conversion makes of it, and the results are put together the same way. In between
-//! there are scalars; what crosses warps is one `ttg.convert_layout`, for which Triton allocates
-//! shared memory and places barriers.
+//! there are scalars; what crosses warps is stored to a `ttg.local_alloc` and loaded from it, for
+//! which Triton allocates shared memory and places barriers.
 //! # Invariants
 //! - **M1** `values[operand][register]` follows [`State`]: register numbers are the state's.
 //! # Held by
@@ -21,8 +21,9 @@ pub mod mark;
 pub mod packed;
 
 use bitstable_lowering::{
-    layout::LinearLayout,
+    layout::{Basis, LinearLayout},
     plan::{LaneBit, Operands, Plan, RegisterBit, State, Step},
+    shared,
 };
 use melior::ir::{Type, ValueLike};
 
@@ -30,6 +31,7 @@ use crate::{
     build::Builder,
     element::Element,
     ir::{self, Op, Val},
+    pin_reduce,
     site::{Converted, Lowered, Target as Results},
     target::Target,
 };
@@ -46,6 +48,16 @@ struct Emission<'a, 'c> {
     operands: Operands,
     state: State,
     values: Vec<Vec<Val<'c>>>,
+    /// What relayouts stored.
+    buffers: Vec<Val<'c>>,
+}
+
+/// An operand in the middle of a relayout.
+enum Moved<'c> {
+    /// A tensor of the new layout.
+    Converted(Val<'c>),
+    /// A buffer to load it from.
+    Stored(Val<'c>),
 }
 
 /// Replaces the reduction `op` by what `plan` says, and erases it; with marks where there are any.
@@ -66,6 +78,7 @@ pub fn lower<'c>(
         operands: lowered.site.operands,
         state: State::new(&lowered.site),
         values: Vec::new(),
+        buffers: Vec::new(),
     };
     emission.open(op, lowered);
     let mut steps = &plan.steps[..];
@@ -76,6 +89,7 @@ pub fn lower<'c>(
             .unwrap_or_else(|| emission.step(&steps[0]));
         steps = &steps[done..];
     }
+    emission.free();
     emission.close(op, lowered, &plan.gather);
     ir::erase(op);
 }
@@ -168,14 +182,55 @@ impl<'c> Emission<'_, 'c> {
         self.state = self.state.after(step);
     }
 
+    /// Within warps, Triton's conversion exchanges registers. Across them, all operands are stored
+    /// before the first is loaded, so that one barrier serves them all.
     fn relayout(&mut self, target: &LinearLayout) {
         let own = std::mem::take(&mut self.values);
+        let costs = pin_reduce::costs(self.target);
+        let from = &self.state.layout;
+        let mut moved = Vec::new();
         for (registers, &element) in own.iter().zip(self.elements) {
-            let from = self.tensor(&self.state.layout, element);
-            let tensor = self.put_together(registers, from, element);
-            let moved = self.convert(tensor, self.tensor(target, element));
-            let registers = self.take_apart(moved, target, element);
-            self.values.push(registers);
+            let tensor = self.put_together(registers, self.tensor(from, element), element);
+            let offsets = match element {
+                Element::Int(1) => None, // shared memory holds no truth values
+                _ => shared::offsets(from, target, element.bits(), &costs),
+            };
+            moved.push(match offsets {
+                None => Moved::Converted(self.convert(tensor, self.tensor(target, element))),
+                Some(offsets) => Moved::Stored(self.store(tensor, &offsets, element)),
+            });
+        }
+        for (moved, &element) in moved.into_iter().zip(self.elements) {
+            let tensor = match moved {
+                Moved::Converted(tensor) => tensor,
+                Moved::Stored(buffer) => {
+                    self.buffers.push(buffer);
+                    let ty = self.tensor(target, element);
+                    self.b.one("ttg.local_load", &[buffer], ty, &[])
+                }
+            };
+            self.values.push(self.take_apart(tensor, target, element));
+        }
+    }
+
+    /// A buffer in shared memory that holds `tensor`.
+    fn store(&self, tensor: Val<'c>, offsets: &[Basis], element: Element) -> Val<'c> {
+        let shape = &self.state.layout.shape;
+        let extents: String = shape.extents().iter().map(|e| format!("{e}x")).collect();
+        let offsets = shape.columns(offsets);
+        let ty = self.b.ty(&format!(
+            "!ttg.memdesc<{extents}{}, #ttg.shared_linear<{{offset = {offsets}}}, alignment = 16>, \
+             #ttg.shared_memory>",
+            element.name()
+        ));
+        self.b.one("ttg.local_alloc", &[tensor], ty, &[])
+    }
+
+    /// Buffers of one reduction do not overlap, or a store would have to wait for the loads of the
+    /// one before: all live to its end.
+    fn free(&self) {
+        for &buffer in self.buffers.iter().filter(|_| self.buffers.len() > self.elements.len()) {
+            self.b.op("ttg.local_dealloc", &[buffer], &[], &[]);
         }
     }
 

@@ -1,0 +1,106 @@
+//! What one step costs at a site.
+//!
+//! # Idea
+//! A fold costs its exchanges, selects and combines; a relayout costs nothing within a thread, some
+//! exchanges within a warp, and a way through shared memory otherwise, with one barrier for all
+//! operands together.
+//! # Not here
+//! The numbers (`cost.rs`), and where elements lie in shared memory (`shared.rs`).
+
+use crate::cost::{self, CostModel};
+use crate::layout::LinearLayout;
+use crate::placement::{Frame, Placement};
+use crate::plan::{LaneBit, Operands, Site, State, Step};
+use crate::shared;
+
+/// Prices steps of one site.
+#[derive(Clone, Copy)]
+pub struct Prices<'a> {
+    /// The site.
+    pub site: &'a Site,
+    /// The target's numbers.
+    pub costs: &'a CostModel,
+    /// How index bits are numbered.
+    pub frame: Frame,
+}
+
+impl Prices<'_> {
+    /// A step between states.
+    pub fn step(&self, before: &State, step: &Step, after: &State) -> u32 {
+        let have = before.layout.registers();
+        match step {
+            Step::FoldRegister(_) => self.fold_register(have),
+            Step::Butterfly(lane) => self.butterfly(have, *lane),
+            Step::HalfExchange { lane, .. } => self.half_exchange(have, *lane),
+            Step::Relayout(_) => {
+                let plain = |layout: &LinearLayout| layout.is_permutation();
+                if plain(&before.layout) && plain(&after.layout) {
+                    let place = |state: &State| self.frame.placement(state);
+                    self.relayout(&place(before), &place(after))
+                } else {
+                    self.conversion(have, after.layout.registers())
+                }
+            }
+        }
+    }
+
+    /// One combine for each pair of `have` values.
+    pub fn fold_register(&self, have: usize) -> u32 {
+        have.div_ceil(2) as u32 * self.combine()
+    }
+
+    /// Each of `have` values is exchanged.
+    pub fn butterfly(&self, have: usize, lane: LaneBit) -> u32 {
+        self.words(have) * (self.costs.exchange(lane) + self.ordered())
+            + have as u32 * self.combine()
+    }
+
+    /// Half of `have` values are exchanged.
+    pub fn half_exchange(&self, have: usize, lane: LaneBit) -> u32 {
+        let half = have.div_ceil(2);
+        let choose = if self.costs.swaps(lane) { 0 } else { 2 * self.costs.select };
+        self.words(half) * (self.costs.exchange(lane) + choose + self.ordered())
+            + half as u32 * self.combine()
+    }
+
+    /// All values move from one place to another.
+    pub fn relayout(&self, from: &Placement, to: &Placement) -> u32 {
+        if from.warp() == to.warp() {
+            if from.lane() == to.lane() { 0 } else { self.within_warps(from, to) }
+        } else {
+            let operand = |&width: &u32| shared::cheapest(from, to, width, self.costs).1;
+            self.site.widths.iter().map(operand).sum::<u32>() + self.costs.barrier
+        }
+    }
+
+    /// Triton makes this of exchanges with distant lanes, and of selects.
+    fn within_warps(&self, from: &Placement, to: &Placement) -> u32 {
+        let values = from.registers().max(to.registers());
+        let lanes = from.lane().len() as u32;
+        let dearest = (0..lanes).map(|bit| self.costs.exchange(LaneBit(bit))).max().unwrap_or(0);
+        self.words(values) * (dearest + 2 * self.costs.select) + self.costs.shift
+    }
+
+    /// From or to a layout that is no permutation, of which only the sizes are looked at.
+    fn conversion(&self, have: usize, then: usize) -> u32 {
+        let accesses = self.words(have).div_ceil(4) + self.words(then).div_ceil(4);
+        let access = self.costs.access + 4 * self.costs.wavefront;
+        accesses * access + self.costs.barrier + 4 * self.costs.shift
+    }
+
+    fn combine(&self) -> u32 {
+        self.costs.combine * self.site.combine_cost
+    }
+
+    fn words(&self, values: usize) -> u32 {
+        self.site.widths.iter().map(|&width| cost::words(values, width)).sum()
+    }
+
+    /// Putting the two operands of a combine in order.
+    fn ordered(&self) -> u32 {
+        match self.site.operands {
+            Operands::Commute => 0,
+            Operands::Ordered => 2 * self.costs.select,
+        }
+    }
+}
