@@ -7,8 +7,8 @@
 //! # Not here
 //! The numbers (`cost.rs`), and where elements lie in shared memory (`shared.rs`).
 
-use crate::cost::{self, CostModel};
-use crate::layout::LinearLayout;
+use crate::cost::{self, CostModel, Exchange};
+use crate::layout::{Basis, LinearLayout};
 use crate::placement::{Frame, Placement};
 use crate::plan::{LaneBit, Operands, Site, State, Step};
 use crate::shared;
@@ -30,7 +30,10 @@ impl Prices<'_> {
         let have = before.layout.registers();
         match step {
             Step::FoldRegister(_) => self.fold_register(have),
-            Step::Butterfly(lane) => self.butterfly(have, *lane),
+            Step::Butterfly(lane) => {
+                let below = &before.layout.lane[..lane.0 as usize];
+                self.butterfly(have, *lane, below.iter().all(|basis| *basis == Basis::ZERO))
+            }
             Step::HalfExchange { lane, .. } => self.half_exchange(have, *lane),
             Step::Relayout(_) => {
                 let plain = |layout: &LinearLayout| layout.is_permutation();
@@ -49,18 +52,32 @@ impl Prices<'_> {
         have.div_ceil(2) as u32 * self.combine()
     }
 
-    /// Each of `have` values is exchanged.
-    pub fn butterfly(&self, have: usize, lane: LaneBit) -> u32 {
-        self.words(have) * (self.costs.exchange(lane) + self.ordered())
+    /// Each of `have` values is exchanged; `folded` says that lower lanes all hold the same.
+    pub fn butterfly(&self, have: usize, lane: LaneBit, folded: bool) -> u32 {
+        let way = self.costs.exchange(lane, folded);
+        self.words(have) * (way.word + self.ordered())
+            + self.packing(have)
+            + way.wait(self.warps())
             + have as u32 * self.combine()
     }
 
     /// Half of `have` values are exchanged.
     pub fn half_exchange(&self, have: usize, lane: LaneBit) -> u32 {
         let half = have.div_ceil(2);
-        let choose = if self.costs.swaps(lane) { 0 } else { 2 * self.costs.select };
-        self.words(half) * (self.costs.exchange(lane) + choose + self.ordered())
+        let way = self.costs.exchange(lane, false);
+        let (choose, packed) =
+            if self.costs.swaps(lane) { (0, half) } else { (2 * self.costs.select, have) };
+        self.words(half) * (way.word + choose + self.ordered())
+            + self.packing(packed)
+            + way.wait(self.warps())
             + half as u32 * self.combine()
+    }
+
+    /// Putting `values` narrow values into words and taking as many out again.
+    fn packing(&self, values: usize) -> u32 {
+        let narrow = |&&width: &&u32| width < 32 && values > 1;
+        let operands = self.site.widths.iter().filter(narrow).count();
+        (operands * values) as u32 * self.costs.pack
     }
 
     /// All values move from one place to another.
@@ -77,8 +94,16 @@ impl Prices<'_> {
     fn within_warps(&self, from: &Placement, to: &Placement) -> u32 {
         let values = from.registers().max(to.registers());
         let lanes = from.lane().len() as u32;
-        let dearest = (0..lanes).map(|bit| self.costs.exchange(LaneBit(bit))).max().unwrap_or(0);
-        self.words(values) * (dearest + 2 * self.costs.select) + self.costs.shift
+        let ways = (0..lanes).map(|bit| self.costs.exchange(LaneBit(bit), false));
+        let dearest = |(word, wait): (u32, u32), way: Exchange| {
+            (word.max(way.word), wait.max(way.wait(self.warps())))
+        };
+        let (word, wait) = ways.fold((0, 0), dearest);
+        self.words(values) * (word + 2 * self.costs.select) + wait + self.costs.shift
+    }
+
+    fn warps(&self) -> u32 {
+        1 << self.site.source.warp.len()
     }
 
     /// From or to a layout that is no permutation, of which only the sizes are looked at.

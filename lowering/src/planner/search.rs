@@ -169,7 +169,10 @@ impl<'a> Search<'a> {
         let have = at.registers();
         match next {
             Move::FoldRegister(_) => self.prices.fold_register(have),
-            Move::Butterfly(lane) => self.prices.butterfly(have, LaneBit(lane as u32)),
+            Move::Butterfly(lane) => {
+                let folded = at.lane()[..lane].iter().all(|&code| code == Code::NONE);
+                self.prices.butterfly(have, LaneBit(lane as u32), folded)
+            }
             Move::HalfExchange { lane, .. } => {
                 self.prices.half_exchange(have, LaneBit(lane as u32))
             }
