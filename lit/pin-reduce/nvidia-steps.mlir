@@ -83,23 +83,23 @@ module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 4 : i32, ttg.targ
 
 // -----
 
-// Half exchanges: eight rows, one lane a column. 4 + 2 + 1 + 1 + 1 shuffles where butterflies
+// Half exchanges: eight rows a warp, one lane a column. 4 + 2 + 1 + 1 + 1 shuffles where butterflies
 // take 40; the conversion that follows the reduction is planned for and gone.
 // CHECK-LABEL: tt.func @rows
 // CHECK-COUNT-9: nvvm.shfl.sync bfly
 // CHECK-NOT: nvvm.shfl
 // CHECK: tt.return
-#tile = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [1, 1], order = [1, 0]}>
-#out = #ttg.linear<{register = [], lane = [[4], [2], [1], [0], [0]], warp = [], block = []}>
-module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 1 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
-  tt.func @rows(%x: tensor<8x32xf32, #tile>) -> tensor<8xf32, #out> {
+#tile = #ttg.blocked<{sizePerThread = [1, 1], threadsPerWarp = [1, 32], warpsPerCTA = [8, 1], order = [1, 0]}>
+#out = #ttg.linear<{register = [], lane = [[32], [16], [8], [0], [0]], warp = [[1], [2], [4]], block = []}>
+module attributes {"ttg.num-ctas" = 1 : i32, "ttg.num-warps" = 8 : i32, ttg.target = "cuda:90", "ttg.threads-per-warp" = 32 : i32} {
+  tt.func @rows(%x: tensor<64x32xf32, #tile>) -> tensor<64xf32, #out> {
     %sum = "tt.reduce"(%x) <{axis = 1 : i32}> ({
     ^bb0(%a: f32, %b: f32):
       %c = arith.addf %a, %b : f32
       tt.reduce.return %c : f32
-    }) {tt.order = "inner_tree"} : (tensor<8x32xf32, #tile>) -> tensor<8xf32, #ttg.slice<{dim = 1, parent = #tile}>>
-    %moved = ttg.convert_layout %sum : tensor<8xf32, #ttg.slice<{dim = 1, parent = #tile}>> -> tensor<8xf32, #out>
-    tt.return %moved : tensor<8xf32, #out>
+    }) {tt.order = "inner_tree"} : (tensor<64x32xf32, #tile>) -> tensor<64xf32, #ttg.slice<{dim = 1, parent = #tile}>>
+    %moved = ttg.convert_layout %sum : tensor<64xf32, #ttg.slice<{dim = 1, parent = #tile}>> -> tensor<64xf32, #out>
+    tt.return %moved : tensor<64xf32, #out>
   }
 }
 

@@ -13,7 +13,7 @@
 //! - A shuffle's result comes after 24 cycles, that of AMD's LDS after 64 (CDNA 3 ISA guide). A
 //!   latency is priced by the slots that nobody else fills: the more warps, the fewer.
 //! - A barrier and the latency behind it are priced by what they keep from issuing in a kernel of
-//!   four warps, measured in instructions of compiled row sums.
+//!   four warps, measured on compiled sums of rows and columns.
 //! # Not here
 //! Which plans there are (`planner.rs`).
 
@@ -122,7 +122,7 @@ impl CostModel {
             access: 2,
             wavefront: 1,
             shift: 2,
-            barrier: 24,
+            barrier: 36,
         }
     }
 

@@ -47,11 +47,13 @@ impl<'m> Walk<'m> {
             let mut rows = Vec::with_capacity(self.threads);
             for thread in 0..self.threads {
                 let mut cells = Runs::new();
-                for half in 0..2 {
+                // Neighbours of a row are read as one, or a constant would be two of half its width.
+                let halves: &[(usize, u8)] = if trans { &[(0, 2), (1, 2)] } else { &[(0, 4)] };
+                for &(half, bytes) in halves {
                     let (provider, column) = element(thread, matrix, half, trans);
                     let address = addresses.at(provider) + 2 * column as u64;
-                    match self.shared.read(address, 2, provider as u32) {
-                        Ok(mut two) => cells.append(&mut two),
+                    match self.shared.read(address, bytes, provider as u32) {
+                        Ok(mut run) => cells.append(&mut run),
                         Err(race) => return self.stop(race),
                     }
                 }

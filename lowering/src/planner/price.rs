@@ -90,7 +90,8 @@ impl Prices<'_> {
         }
     }
 
-    /// Triton makes this of exchanges with distant lanes, and of selects.
+    /// Triton makes this of exchanges with distant lanes and of selects, or of a store and a load:
+    /// of two latencies.
     fn within_warps(&self, from: &Placement, to: &Placement) -> u32 {
         let values = from.registers().max(to.registers());
         let lanes = from.lane().len() as u32;
@@ -99,7 +100,7 @@ impl Prices<'_> {
             (word.max(way.word), wait.max(way.wait(self.warps())))
         };
         let (word, wait) = ways.fold((0, 0), dearest);
-        self.words(values) * (word + 2 * self.costs.select) + wait + self.costs.shift
+        self.words(values) * (word + 2 * self.costs.select) + 2 * wait + self.costs.shift
     }
 
     fn warps(&self) -> u32 {

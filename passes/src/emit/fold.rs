@@ -55,7 +55,6 @@ impl<'c> Emission<'_, 'c> {
         let order = Order { packing: self.combine.packing(), across };
         let folded = self.folded_trees(&trees, run.len(), order);
         self.values = transposed(&folded, self.elements.len());
-        steps[..run.len()].iter().for_each(|step| self.advance(step));
         Some(run.len())
     }
 
@@ -129,7 +128,11 @@ impl<'c> Emission<'_, 'c> {
     }
 
     /// Combines register by register; both sides hold the registers of each operand.
-    fn combined(&self, left: &[Vec<Val<'c>>], right: &[Vec<Val<'c>>]) -> Vec<Vec<Val<'c>>> {
+    pub(super) fn combined(
+        &self,
+        left: &[Vec<Val<'c>>],
+        right: &[Vec<Val<'c>>],
+    ) -> Vec<Vec<Val<'c>>> {
         let column = |side: &[Vec<Val<'c>>], register: usize| -> Vec<Val<'c>> {
             side.iter().map(|operand| operand[register]).collect()
         };

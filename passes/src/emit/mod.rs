@@ -8,10 +8,10 @@
 //! # Invariants
 //! - **M1** `values[operand][register]` follows [`State`]: register numbers are the state's.
 //! # Held by
-//! M1: an assertion after every step. That the code folds the tree: the tests execute it.
+//! M1: an assertion after every run of steps. That the code folds the tree: the tests execute it.
 //! # Not here
 //! How one combine is evaluated (`combine.rs`), in which order the combines of one thread stand
-//! (`fold.rs`), how values change lanes (`exchange.rs`), and what a checker of the machine code is
+//! (`run.rs`, `fold.rs`), how values change lanes (`exchange.rs`), and what a checker of the machine code is
 //! told (`mark.rs`).
 
 pub mod combine;
@@ -19,6 +19,7 @@ pub mod exchange;
 mod fold;
 pub mod mark;
 pub mod packed;
+mod run;
 
 use bitstable_lowering::{
     layout::{Basis, LinearLayout},
@@ -81,13 +82,17 @@ pub fn lower<'c>(
         buffers: Vec::new(),
     };
     emission.open(op, lowered);
-    let mut steps = &plan.steps[..];
-    while !steps.is_empty() {
-        let done = emission
-            .fold_wave(steps)
-            .or_else(|| emission.fold_registers(steps))
-            .unwrap_or_else(|| emission.step(&steps[0]));
-        steps = &steps[done..];
+    for run in plan.steps.chunk_by(|_, next| !matches!(next, Step::Relayout(_))) {
+        let steps = match run {
+            [Step::Relayout(layout), steps @ ..] => {
+                emission.relayout(layout);
+                emission.advance(&run[..1]);
+                steps
+            }
+            steps => steps,
+        };
+        emission.run(steps);
+        emission.advance(steps);
     }
     emission.free();
     emission.close(op, lowered, &plan.gather);
@@ -133,28 +138,46 @@ impl<'c> Emission<'_, 'c> {
         }
     }
 
+    /// Emits steps, each for all registers before the next.
+    fn in_turn(&mut self, mut steps: &[Step]) {
+        while let Some(step) = steps.first() {
+            let done = self
+                .fold_wave(steps)
+                .or_else(|| self.fold_registers(steps))
+                .unwrap_or_else(|| self.step(step));
+            steps = &steps[done..];
+        }
+    }
+
     /// Emits one step.
     fn step(&mut self, step: &Step) -> usize {
         match step {
-            Step::FoldRegister(_) => unreachable!("`fold_registers` takes them all"),
             Step::Butterfly(bit) => {
                 let own = std::mem::take(&mut self.values);
                 let pair = exchange::pair(self.b, self.target, self.operands, *bit, &own.concat());
                 self.values = self.combined_pair(pair);
             }
-            Step::HalfExchange { lane, register } => {
+            Step::HalfExchange { register, .. } => {
                 let (low, high) = self.halves(*register);
+                self.across(step, [low, high]);
+            }
+            Step::FoldRegister(_) => unreachable!("`fold_registers` takes them all"),
+            Step::Relayout(_) => unreachable!("no relayout stands in a run"),
+        }
+        1
+    }
+
+    /// Emits the step that combines two halves of the registers.
+    fn across(&mut self, step: &Step, [low, high]: [Vec<Vec<Val<'c>>>; 2]) {
+        self.values = match step {
+            Step::HalfExchange { lane, .. } => {
                 let (low, high) = (low.concat(), high.concat());
                 let halves = (&low[..], &high[..]);
                 let pair = exchange::half_pair(self.b, self.target, self.operands, *lane, halves);
-                self.values = self.combined_pair(pair);
+                self.combined_pair(pair)
             }
-            Step::Relayout(layout) => self.relayout(layout),
-        }
-        self.advance(step);
-        let registers = self.state.layout.registers();
-        assert!(self.values.iter().all(|v| v.len() == registers), "M1 after {step}");
-        1
+            _ => self.combined(&low, &high),
+        };
     }
 
     /// Emits the butterflies of lane bits 0, 1, … that `steps` begins with as one fold, where the
@@ -174,12 +197,14 @@ impl<'c> Emission<'_, 'c> {
             folded.map(|folded| (bits, folded))
         })?;
         self.values = transposed(&folded, self.elements.len());
-        steps[..done].iter().for_each(|step| self.advance(step));
         Some(done)
     }
 
-    fn advance(&mut self, step: &Step) {
-        self.state = self.state.after(step);
+    /// Follows what was emitted.
+    fn advance(&mut self, steps: &[Step]) {
+        self.state = steps.iter().fold(self.state.clone(), |state, step| state.after(step));
+        let registers = self.state.layout.registers();
+        assert!(self.values.iter().all(|v| v.len() == registers), "M1 after {steps:?}");
     }
 
     /// Within warps, Triton's conversion exchanges registers. Across them, all operands are stored
