@@ -245,7 +245,8 @@ impl<'a, 'c> Prices<'a, 'c> {
 
     /// What the connected values cost themselves, before and after: one operation for each element
     /// that a thread holds of those of which it then holds more or fewer, and the numbers of the
-    /// elements that are made from the numbers of lanes and warps.
+    /// elements that are made from the numbers of lanes and warps. How such a number differs between
+    /// registers is a constant, which loads and stores add to an address for nothing.
     fn work(&self, change: &Component<'c>) -> (u64, u64) {
         let values = change.retyped.iter().map(|r| (r.value, &r.from, &r.to, false));
         let copies = change.brought.iter().filter(|b| b.copied && is_range(b.value));
@@ -257,7 +258,8 @@ impl<'a, 'c> Prices<'a, 'c> {
             let Some((old, new)) = layouts else { continue };
             let work = |layout: &LinearLayout| {
                 let numbers = if range { runs(layout) * u64::from(self.costs.shift) } else { 0 };
-                layout.registers() as u64 + numbers
+                let each = if is_number(value) { 0 } else { layout.registers() as u64 };
+                each + numbers
             };
             if range || old.register.len() != new.register.len() {
                 before += work(&old) * weight_of(value);
@@ -358,6 +360,12 @@ fn is_converted_back(retyped: &Retyped<'_>) -> bool {
 
 fn is_range(value: Val<'_>) -> bool {
     matches!(ir::source(value), ir::Source::Result(op, _) if ir::name(op) == "tt.make_range")
+}
+
+/// Whether `value` numbers elements, or points to them.
+fn is_number(value: Val<'_>) -> bool {
+    let element = Tensor::of(value).map(|tensor| text::printed_type(tensor.element));
+    element.is_some_and(|ty| ty.starts_with("!tt.ptr") || ty == "i32" || ty == "i64")
 }
 
 /// How many runs of neighbouring bits the numbers of lane and warp fall into: each is one shift and
