@@ -271,6 +271,14 @@ def test_slow_paths_behind_a_check_are_not_taken():
     assert taken == [0, 1, 3, 4]
 
 
+def test_a_loop_may_be_left_by_a_call_that_does_not_return():
+    body = ("FADD R2, R2, R1", "@!P0 CALL.REL.NOINC 0x40", "BRA LBB1")
+    text = code("@!P1 BRA LBB2", "LBB1:", *body, "LBB2:", "FADD R3, R3, R1", "EXIT")
+    found = sass.parse(text)
+    assert [found.ways[at] for at in (0, 2)] == [Way(Kind.NEVER, 4)] * 2
+    assert flow.path(found.ways, 3, [(0,)] * 6) == [0, *(1, 2, 3) * 3, 4, 5]
+
+
 @pytest.mark.parametrize("trips", range(1, 14))
 def test_an_unrolled_loop_does_the_work_of_the_rolled_one(trips):
     body = (LOAD, "01:-:-:-:1 FADD R2, R2, R4")

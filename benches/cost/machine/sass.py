@@ -175,14 +175,19 @@ def _ways(instructions: list[Instruction], targets: dict[int, int]) -> Iterator[
                 yield at, Way(Kind.END)
             case "RET" if instruction.guard is None:
                 yield at, Way(Kind.RETURN)
-            case "CALL" if at in targets:
+            case "CALL" if at in targets and not _jumps(instructions, targets, at):
                 yield at, Way(Kind.CALL, targets[at])
-            case "BRA" if at in targets:
-                yield at, _branch(instructions, at, targets[at])
+            case "BRA" | "CALL" if at in targets:
+                yield at, _branch(instructions, targets, at)
 
 
-def _branch(instructions: list[Instruction], at: int, target: int) -> Way:
-    instruction = instructions[at]
+def _jumps(instructions: list[Instruction], targets: dict[int, int], at: int) -> bool:
+    """Whether a call goes where no return follows: compilers also leave loops that way."""
+    return at in targets and all(each.kind != "RET" for each in instructions[targets[at] :])
+
+
+def _branch(instructions: list[Instruction], targets: dict[int, int], at: int) -> Way:
+    target, instruction = targets[at], instructions[at]
     condition = instruction.guard
     if "," in instruction.operands:
         # A branch on a uniform predicate has it among its operands.
@@ -190,7 +195,10 @@ def _branch(instructions: list[Instruction], at: int, target: int) -> Way:
     if condition is None:
         return Way(Kind.ALWAYS, target)
     if target > at:
-        slow = any(each.kind == "CALL" for each in instructions[at + 1 : target])
+        slow = any(
+            instructions[each].kind == "CALL" and not _jumps(instructions, targets, each)
+            for each in range(at + 1, target)
+        )
         return Way(Kind.ALWAYS if slow else Kind.NEVER, target)
     return Way(Kind.NEVER if _polls(instructions[target:at], condition) else Kind.MAYBE, target)
 
