@@ -176,12 +176,19 @@ fn layout(shape: Shape, lanes: usize, warps: usize) -> impl Strategy<Value = Lin
     })
 }
 
-/// A random site: a tensor of rank 1 to 3 of up to 2^8 elements on a machine of up to 8 lanes and
-/// 4 warps, its result wanted anywhere.
+/// A random site of up to 2^8 elements on a machine of up to 8 lanes and 4 warps.
 pub fn site() -> impl Strategy<Value = Site> {
+    sites(8, 3, 2)
+}
+
+/// A random site: a tensor of rank 1 to 3 of up to `2^elements` elements on a machine of up to
+/// `2^lanes` lanes and `2^warps` warps, its result wanted anywhere.
+pub fn sites(elements: u32, lanes: usize, warps: usize) -> impl Strategy<Value = Site> {
     let shape = prop::collection::vec(0u32..=5, 1..=3)
-        .prop_filter("at most 2^8 elements", |bits| bits.iter().sum::<u32>() <= 8);
-    (shape, 0usize..3, 0usize..=3, 0usize..=2, any::<bool>(), any::<bool>()).prop_flat_map(
+        .prop_filter("more elements than asked for", move |bits| {
+            bits.iter().sum::<u32>() <= elements
+        });
+    (shape, 0usize..3, 0..=lanes, 0..=warps, any::<bool>(), any::<bool>()).prop_flat_map(
         |(bits, axis, lanes, warps, commute, tuple)| {
             let extents: Vec<u64> = bits.iter().map(|b| 1 << b).collect();
             let axis = Dim(axis % extents.len());

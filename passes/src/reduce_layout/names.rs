@@ -29,11 +29,14 @@ pub struct Named {
     pub name: Name,
 }
 
+/// What a name means for a shape, if it means anything.
+type Known = Option<Rc<LinearLayout>>;
+
 /// What is known of names; each question is answered once.
 #[derive(Default)]
 pub struct Names {
     printed: RefCell<HashMap<usize, Name>>,
-    layouts: RefCell<HashMap<(Name, Shape), Option<Rc<LinearLayout>>>>,
+    layouts: RefCell<HashMap<(Name, Shape), Known>>,
 }
 
 impl Names {
