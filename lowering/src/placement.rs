@@ -30,6 +30,11 @@ impl Code {
         if basis == Basis::ZERO { Code::NONE } else { Code(basis.0.trailing_zeros() as u8 + 1) }
     }
 
+    /// Zero for none, and one more than the bit's number otherwise.
+    pub fn number(self) -> usize {
+        self.0.into()
+    }
+
     /// As a column of the unfolded tensor.
     pub fn basis(self) -> Basis {
         match self {

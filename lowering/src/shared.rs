@@ -53,17 +53,31 @@ pub fn cheapest(
     width: u32,
     costs: &CostModel,
 ) -> (Vec<Code>, u32) {
-    let price = |order: &[Code]| {
-        access(from, order, width).cost(costs) + access(to, order, width).cost(costs)
-    };
+    let least = at_least(from, to, width, costs);
     let mut best: Option<(Vec<Code>, u32)> = None;
     for order in orders(from, to, width) {
-        let cost = price(&order);
+        let places = Places::of(&order);
+        let side = |place: &Placement| side(place, &order, &places, width).cost(costs);
+        let cost = side(from) + side(to);
         if best.as_ref().is_none_or(|(_, least)| cost < *least) {
             best = Some((order, cost));
         }
+        if cost == least {
+            break;
+        }
     }
     best.expect("there is always an order")
+}
+
+/// What storing and loading cost at the least, whatever the order.
+pub fn at_least(from: &Placement, to: &Placement, width: u32, costs: &CostModel) -> u32 {
+    let side = |place: &Placement| {
+        let threads = place.lane().iter().chain(place.warp());
+        let shifts = u32::from(threads.copied().any(|code| code != Code::NONE));
+        instructions(place, width, vector_bits(width)) * (costs.access + costs.wavefront)
+            + shifts * costs.shift
+    };
+    side(from) + side(to)
 }
 
 /// Where the elements of a tensor lie on their way from one layout to another: the index bit of
@@ -85,55 +99,79 @@ pub fn offsets(
 
 /// How one side stores or loads its elements, which lie in memory in `order`.
 pub fn access(place: &Placement, order: &[Code], width: u32) -> Access {
+    side(place, order, &Places::of(order), width)
+}
+
+/// The bit of the offset at which each index bit stands.
+struct Places([u8; 65]);
+
+impl Places {
+    fn of(order: &[Code]) -> Places {
+        let mut places = [u8::MAX; 65];
+        (0..).zip(order).for_each(|(bit, code)| places[code.number()] = bit);
+        Places(places)
+    }
+
+    fn bit(&self, code: Code) -> Option<u32> {
+        let bit = self.0[code.number()];
+        (bit != u8::MAX).then_some(bit.into())
+    }
+}
+
+fn side(place: &Placement, order: &[Code], places: &Places, width: u32) -> Access {
     let bytes = width.max(8) / 8;
-    let widest = WIDEST / bytes;
-    let held = |code: &Code| place.register().contains(code);
-    let vector = (order.iter().take_while(|code| held(code)).count() as u32)
-        .min(widest.max(1).trailing_zeros());
-    let pieces = bytes.div_ceil(WIDEST);
-    let registers = place.register().iter().filter(|&&code| code != Code::NONE).count();
-    let instructions = ((1u32 << registers) >> vector) * pieces;
-    let at = |code: &Code| order.iter().position(|c| c == code).map(|bit| bit as u32);
-    let beyond = |bit: u32| bit + bytes.trailing_zeros() >= BANKS;
-    let conflicts = place.lane().iter().filter_map(at).filter(|&bit| beyond(bit)).count();
-    let mut distances = 0u64;
+    let held = place.register().iter().fold(0, |bits, code| bits | code.basis().0);
+    let run = order.iter().take_while(|code| held & code.basis().0 != 0).count();
+    let instructions = instructions(place, width, (run as u32).min(vector_bits(width)));
+    let beyond = BANKS.saturating_sub(bytes.trailing_zeros());
+    let lanes = place.lane().len() as u32;
+    let (mut conflicts, mut distances) = (0, 0u64);
     for (thread, code) in (0u32..).zip(place.lane().iter().chain(place.warp())) {
-        if let Some(bit) = at(code) {
-            distances |= 1 << (32 + bit - thread);
-        }
+        let Some(bit) = places.bit(*code) else { continue };
+        conflicts += u32::from(thread < lanes && bit >= beyond);
+        distances |= 1 << (32 + bit - thread);
     }
     Access { instructions, wavefronts: instructions << conflicts, shifts: distances.count_ones() }
 }
 
+/// How many bits of the offset one access of a lane covers at the most.
+fn vector_bits(width: u32) -> u32 {
+    (WIDEST / (width.max(8) / 8)).max(1).trailing_zeros()
+}
+
+/// How many accesses a thread makes that cover `vector` bits of the offset each.
+fn instructions(place: &Placement, width: u32, vector: u32) -> u32 {
+    let registers = place.register().iter().filter(|&&code| code != Code::NONE).count();
+    let pieces = (width.max(8) / 8).div_ceil(WIDEST);
+    ((1u32 << registers) >> vector) * pieces
+}
+
 /// Orders worth trying: what a vector holds first, then one side's lanes and warps as they are.
 fn orders(from: &Placement, to: &Placement, width: u32) -> Vec<Vec<Code>> {
-    let vector = (WIDEST / (width.max(8) / 8)).max(1).trailing_zeros() as usize;
+    let vector = vector_bits(width) as usize;
     let both = |code: &&Code| to.register().contains(code);
     let common: Vec<Code> = from.register().iter().filter(both).copied().take(vector).collect();
-    let mut found: Vec<Vec<Code>> = Vec::new();
+    let mut found: Vec<Vec<Code>> = Vec::with_capacity(24);
     for first in [&common, from.register(), to.register(), &[]] {
-        for wide in (0..=first.len().min(vector)).rev() {
+        for wide in (usize::from(!first.is_empty())..=first.len().min(vector)).rev() {
             for side in [to, from] {
-                let order =
-                    in_order([&first[..wide], &common, side.lane(), side.warp(), side.register()]);
-                if !found.contains(&order) {
-                    found.push(order);
-                }
+                let parts = [&first[..wide], &common, side.lane(), side.warp(), side.register()];
+                found.push(in_order(parts));
             }
         }
     }
-    let natural = sorted(from);
-    if !found.contains(&natural) {
-        found.push(natural);
-    }
+    found.push(sorted(from));
     found
 }
 
 /// The bits of all parts, each once.
 fn in_order<'a>(parts: impl IntoIterator<Item = &'a [Code]>) -> Vec<Code> {
-    let mut order: Vec<Code> = Vec::new();
+    let mut order: Vec<Code> = Vec::with_capacity(32);
+    let mut taken = Code::NONE.basis().0;
     for &code in parts.into_iter().flatten() {
-        if code != Code::NONE && !order.contains(&code) {
+        let bit = code.basis().0;
+        if bit & !taken != 0 {
+            taken |= bit;
             order.push(code);
         }
     }

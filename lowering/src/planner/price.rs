@@ -90,6 +90,15 @@ impl Prices<'_> {
         }
     }
 
+    /// No more than [`Prices::relayout`]: every access as wide as can be, and without a conflict.
+    pub fn relayout_at_least(&self, from: &Placement, to: &Placement) -> u32 {
+        if from.warp() == to.warp() {
+            return self.relayout(from, to);
+        }
+        let operand = |&width: &u32| shared::at_least(from, to, width, self.costs);
+        self.site.widths.iter().map(operand).sum::<u32>() + self.costs.barrier
+    }
+
     /// Triton makes this of exchanges with distant lanes and of selects, or of a store and a load:
     /// of two latencies.
     fn within_warps(&self, from: &Placement, to: &Placement) -> u32 {

@@ -82,19 +82,26 @@ impl<'a> Search<'a> {
         let choice = if self.prices.frame.bits_left(at) == 0 {
             Choice { cost: self.cost_of_end(at), next: None }
         } else {
-            let mut best: Option<Choice> = None;
-            for next in self.moves(at, came) {
+            let mut ways: Vec<(u32, u32, usize, Move)> = Vec::new();
+            for (number, next) in self.moves(at, came).into_iter().enumerate() {
                 let (after, how) = self.after(at, next);
-                let price = self.price(at, next);
-                if best.is_some_and(|b| b.cost <= price) {
-                    continue;
+                let rest = self.cost_from(after, how);
+                ways.push((self.at_least(at, next) + rest, rest, number, next));
+            }
+            ways.sort_by_key(|&(least, ..)| least);
+            // Of equals the first; so how soon a price is known decides nothing.
+            let mut best: Option<(u32, usize, Move)> = None;
+            for (least, rest, number, next) in ways {
+                if best.is_some_and(|(cost, ..)| cost < least) {
+                    break;
                 }
-                let cost = price + self.cost_from(after, how);
-                if best.is_none_or(|b| cost < b.cost) {
-                    best = Some(Choice { cost, next: Some(next) });
+                let cost = self.price(at, next) + rest;
+                if best.is_none_or(|(least, first, _)| (cost, number) < (least, first)) {
+                    best = Some((cost, number, next));
                 }
             }
-            best.expect("every placement has a move: at least a relayout")
+            let (cost, _, next) = best.expect("every placement has a move: at least a relayout");
+            Choice { cost, next: Some(next) }
         };
         self.best.insert((at, came), choice);
         choice.cost
@@ -162,6 +169,14 @@ impl<'a> Search<'a> {
                 (at.folded().without_register(register).with_lane(lane, moved), Came::ByFold)
             }
             Move::Relayout(to) => (to, Came::ByRelayout),
+        }
+    }
+
+    /// No more than [`Search::price`], and found sooner.
+    fn at_least(&self, at: Placement, next: Move) -> u32 {
+        match next {
+            Move::Relayout(to) => self.prices.relayout_at_least(&at, &to),
+            _ => self.price(at, next),
         }
     }
 
