@@ -14,6 +14,8 @@
 //! # Not here
 //! Layouts that are no permutations: the planner moves away from them first.
 
+use std::hash::{Hash, Hasher};
+
 use crate::layout::{Basis, LinearLayout};
 use crate::plan::{Site, State};
 
@@ -49,7 +51,7 @@ const LANE_BITS: usize = 6;
 const WARP_BITS: usize = 8;
 
 /// Which index bit each place bit carries, and how many axis bits are folded.
-#[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
+#[derive(Clone, Copy, PartialEq, Eq, Debug)]
 pub struct Placement {
     folded: u8,
     registers: u8,
@@ -58,6 +60,21 @@ pub struct Placement {
     register: [Code; REGISTER_BITS],
     lane: [Code; LANE_BITS],
     warp: [Code; WARP_BITS],
+}
+
+/// Bytes at once, which is several times faster than one by one.
+impl Hash for Placement {
+    fn hash<H: Hasher>(&self, state: &mut H) {
+        let codes = |codes: &[Code], bytes: &mut [u8]| {
+            bytes.iter_mut().zip(codes).for_each(|(byte, code)| *byte = code.0);
+        };
+        let mut bytes = [0; 1 + REGISTER_BITS + LANE_BITS + WARP_BITS];
+        bytes[0] = self.folded;
+        codes(&self.register, &mut bytes[1..]);
+        codes(&self.lane, &mut bytes[1 + REGISTER_BITS..]);
+        codes(&self.warp, &mut bytes[1 + REGISTER_BITS + LANE_BITS..]);
+        state.write(&bytes);
+    }
 }
 
 impl Placement {
@@ -170,6 +187,12 @@ impl Frame {
     /// The axis bit that folds next.
     pub fn next(&self, at: Placement) -> Code {
         self.axis(u32::from(at.folded))
+    }
+
+    /// The axis bits that are left, in the order in which they fold.
+    pub fn axis_left(&self, at: Placement) -> impl Iterator<Item = Code> + use<> {
+        let frame = *self;
+        (u32::from(at.folded)..self.bits).map(move |bit| frame.axis(bit))
     }
 
     /// Whether `code` is an axis bit.

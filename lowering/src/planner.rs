@@ -17,6 +17,7 @@
 //! The numbers (`cost.rs`); how the search writes a state down (`placement.rs`). Layout changes
 //! before the first fold (`renumber.rs`).
 
+mod bound;
 mod price;
 mod search;
 
@@ -61,7 +62,7 @@ pub fn plan(site: &Site, costs: &CostModel) -> Result<Plan, NoPlan> {
         steps.push(step);
     }
     let frame = Frame::new(site);
-    let prices = Prices { site, costs, frame };
+    let prices = Prices::new(site, costs);
     let mut search = Search::new(prices, rows(site, &frame), result(site, &frame));
     search.extend(&mut state, &mut steps);
     let gather = state.gather(&site.result).unwrap_or_else(|| {
@@ -76,7 +77,7 @@ pub fn plan(site: &Site, costs: &CostModel) -> Result<Plan, NoPlan> {
 
 /// What `steps` cost at `site`.
 pub fn price(site: &Site, costs: &CostModel, steps: &[Step]) -> u32 {
-    let prices = Prices { site, costs, frame: Frame::new(site) };
+    let prices = Prices::new(site, costs);
     let mut state = State::new(site);
     let mut total = 0;
     for step in steps {

@@ -53,13 +53,18 @@ pub fn cheapest(
     width: u32,
     costs: &CostModel,
 ) -> (Vec<Code>, u32) {
-    let least = at_least(from, to, width, costs);
     let mut best: Option<(Vec<Code>, u32)> = None;
+    let (least, least_load) = (at_least(from, to, width, costs), one_side(to, width, costs));
     for order in orders(from, to, width) {
         let places = Places::of(&order);
         let side = |place: &Placement| side(place, &order, &places, width).cost(costs);
-        let cost = side(from) + side(to);
-        if best.as_ref().is_none_or(|(_, least)| cost < *least) {
+        let beaten = |cost: u32| best.as_ref().is_some_and(|(_, least)| cost >= *least);
+        let store = side(from);
+        if beaten(store + least_load) {
+            continue;
+        }
+        let cost = store + side(to);
+        if !beaten(cost) {
             best = Some((order, cost));
         }
         if cost == least {
@@ -69,15 +74,55 @@ pub fn cheapest(
     best.expect("there is always an order")
 }
 
-/// What storing and loading cost at the least, whatever the order.
+/// No more than storing and loading costs in any order, and found at once.
+///
+/// A bit that both sides have in threads, in places apart by `d`, has two distances from the offset
+/// that are apart by `d`: so many different `d` take as many pairs of shifts.
 pub fn at_least(from: &Placement, to: &Placement, width: u32, costs: &CostModel) -> u32 {
-    let side = |place: &Placement| {
-        let threads = place.lane().iter().chain(place.warp());
-        let shifts = u32::from(threads.copied().any(|code| code != Code::NONE));
-        instructions(place, width, vector_bits(width)) * (costs.access + costs.wavefront)
-            + shifts * costs.shift
+    let mut apart = 0u64;
+    for (there, code) in (0u32..).zip(to.lane().iter().chain(to.warp())) {
+        let here = from.lane().iter().chain(from.warp()).position(|c| c == code);
+        if let Some(here) = here.filter(|_| *code != Code::NONE) {
+            apart |= 1 << (32 + there - here as u32);
+        }
+    }
+    let pairs = apart.count_ones();
+    let more = (1..).find(|&total| (total / 2) * (total - total / 2) >= pairs).unwrap_or(0);
+    let shifts = more.saturating_sub(2);
+    one_side(from, width, costs) + one_side(to, width, costs) + shifts * costs.shift
+}
+
+/// No more than the price of one side in any order: its lanes lie right above its vector.
+fn one_side(place: &Placement, width: u32, costs: &CostModel) -> u32 {
+    let some = |codes: &[Code]| codes.iter().filter(|&&code| code != Code::NONE).count() as u32;
+    let (registers, lanes) = (some(place.register()), some(place.lane()));
+    let shifts = u32::from(lanes + some(place.warp()) > 0);
+    least_of((registers, lanes, shifts), width, costs)
+}
+
+/// No more than the price of one side of any layout of `2^elements` elements over `2^lanes` lanes
+/// and `2^warps` warps in which a thread holds `have` of them or more.
+pub fn least(
+    elements: usize,
+    have: usize,
+    (lanes, warps): (usize, usize),
+    width: u32,
+    costs: &CostModel,
+) -> u32 {
+    let registers = elements.saturating_sub(lanes + warps).max(have.trailing_zeros() as usize);
+    let used = elements.saturating_sub(registers + warps);
+    least_of((registers as u32, used as u32, 0), width, costs)
+}
+
+fn least_of((registers, lanes, shifts): (u32, u32, u32), width: u32, costs: &CostModel) -> u32 {
+    let bytes = width.max(8) / 8;
+    let widest = (WIDEST / bytes).max(1).trailing_zeros().min(registers);
+    let price = |vector: u32| {
+        let instructions = ((1 << registers) >> vector) * bytes.div_ceil(WIDEST);
+        let conflicts = (vector + bytes.trailing_zeros() + lanes).saturating_sub(BANKS);
+        Access { instructions, wavefronts: instructions << conflicts, shifts }.cost(costs)
     };
-    side(from) + side(to)
+    (0..=widest).map(price).min().expect("a vector of one element at least")
 }
 
 /// Where the elements of a tensor lie on their way from one layout to another: the index bit of

@@ -16,15 +16,27 @@ use crate::shared;
 /// Prices steps of one site.
 #[derive(Clone, Copy)]
 pub struct Prices<'a> {
-    /// The site.
-    pub site: &'a Site,
+    site: &'a Site,
     /// The target's numbers.
     pub costs: &'a CostModel,
     /// How index bits are numbered.
     pub frame: Frame,
+    /// The dearest word of an exchange, and the longest wait.
+    dearest: (u32, u32),
 }
 
-impl Prices<'_> {
+impl<'a> Prices<'a> {
+    /// The prices of a site's steps, by a target's numbers.
+    pub fn new(site: &'a Site, costs: &'a CostModel) -> Prices<'a> {
+        let lanes = site.source.lane.len() as u32;
+        let warps = 1 << site.source.warp.len();
+        let ways = (0..lanes).map(|bit| costs.exchange(LaneBit(bit), false));
+        let dearest = |(word, wait): (u32, u32), way: Exchange| {
+            (word.max(way.word), wait.max(way.wait(warps)))
+        };
+        Prices { site, costs, frame: Frame::new(site), dearest: ways.fold((0, 0), dearest) }
+    }
+
     /// A step between states.
     pub fn step(&self, before: &State, step: &Step, after: &State) -> u32 {
         let have = before.layout.registers();
@@ -85,30 +97,30 @@ impl Prices<'_> {
         if from.warp() == to.warp() {
             if from.lane() == to.lane() { 0 } else { self.within_warps(from, to) }
         } else {
-            let operand = |&width: &u32| shared::cheapest(from, to, width, self.costs).1;
-            self.site.widths.iter().map(operand).sum::<u32>() + self.costs.barrier
+            self.operands(|width| shared::cheapest(from, to, width, self.costs).1)
+                + self.costs.barrier
         }
     }
 
-    /// No more than [`Prices::relayout`]: every access as wide as can be, and without a conflict.
-    pub fn relayout_at_least(&self, from: &Placement, to: &Placement) -> u32 {
-        if from.warp() == to.warp() {
-            return self.relayout(from, to);
-        }
-        let operand = |&width: &u32| shared::at_least(from, to, width, self.costs);
-        self.site.widths.iter().map(operand).sum::<u32>() + self.costs.barrier
+    /// The sum of a price over all operands, found once for each width.
+    pub fn operands(&self, price: impl Fn(u32) -> u32) -> u32 {
+        let widths = &self.site.widths;
+        let many = |width: u32| widths.iter().filter(|&&w| w == width).count() as u32;
+        let first = |&(at, width): &(usize, u32)| !widths[..at].contains(&width);
+        let distinct = widths.iter().copied().enumerate().filter(first);
+        distinct.map(|(_, width)| many(width) * price(width)).sum()
     }
 
     /// Triton makes this of exchanges with distant lanes and of selects, or of a store and a load:
     /// of two latencies.
     fn within_warps(&self, from: &Placement, to: &Placement) -> u32 {
         let values = from.registers().max(to.registers());
-        let lanes = from.lane().len() as u32;
-        let ways = (0..lanes).map(|bit| self.costs.exchange(LaneBit(bit), false));
-        let dearest = |(word, wait): (u32, u32), way: Exchange| {
-            (word.max(way.word), wait.max(way.wait(self.warps())))
-        };
-        let (word, wait) = ways.fold((0, 0), dearest);
+        self.moved_within_warps(values)
+    }
+
+    /// Moving `values` values of each operand to other lanes.
+    pub fn moved_within_warps(&self, values: usize) -> u32 {
+        let (word, wait) = self.dearest;
         self.words(values) * (word + 2 * self.costs.select) + 2 * wait + self.costs.shift
     }
 

@@ -1,14 +1,24 @@
 //! The search for the cheapest walk through placements.
 //!
+//! # Idea
+//! A*: the state whose walk so far, together with the least that the rest must cost, is cheapest is
+//! looked at next. The price of a way through shared memory takes a thousand times longer to find
+//! than a bound of it, so a relayout waits with its bound and is priced when its turn comes; most
+//! never are.
 //! # Invariants
-//! - **S1** Whatever the placement, there is a move, and every move ends nearer to the end: a fold
-//!   takes an axis bit, and a relayout puts the next one where only folds take it.
+//! - **S1** Whatever the placement, there is a move, and every walk ends: a fold takes an axis bit,
+//!   and a relayout is followed by a fold.
+//! - **S2** The first walk that arrives is the cheapest.
 //! # Held by
-//! S1: [`Search::moves`].
+//! S1: [`Search::go_on`]. S2: the bounds (`bound.rs`), and `tests/cheapest.rs`.
 //! # Not here
 //! What a move costs (`price.rs`).
 
-use rustc_hash::FxHashMap;
+use std::cmp::Reverse;
+use std::collections::BinaryHeap;
+use std::rc::Rc;
+
+use rustc_hash::FxHashSet;
 
 use super::price::Prices;
 use crate::placement::{Code, Placement};
@@ -23,19 +33,30 @@ enum Move {
     Relayout(Placement),
 }
 
-/// What a placement costs to finish, and the move that does it.
-#[derive(Clone, Copy)]
-struct Choice {
-    cost: u32,
-    next: Option<Move>,
-}
-
-/// Whether a relayout led to a placement: another at once is never cheaper than one.
+/// What led to a placement.
 #[derive(Clone, Copy, PartialEq, Eq, Hash)]
 enum Came {
     ByFold,
+    /// Another at once is never cheaper than one.
     ByRelayout,
+    /// The last relayout, to the result: there is nothing more to do.
+    ToEnd,
 }
+
+/// A walk to a placement.
+#[derive(Clone, Copy)]
+struct Walk {
+    at: Placement,
+    came: Came,
+    cost: u32,
+    /// Whether `cost` has the price of the last move, or only a bound of it.
+    priced: bool,
+    /// The walk up to the last move, among [`Search::walks`], and that move.
+    last: Option<(usize, Move)>,
+}
+
+/// Where relayouts lead, and the least that the rest then costs.
+type Targets = Rc<[(Placement, u32)]>;
 
 /// A search for one site.
 pub struct Search<'a> {
@@ -44,23 +65,34 @@ pub struct Search<'a> {
     rows: Placement,
     /// The result, where the last state can be it without a relayout.
     goal: Option<Placement>,
-    best: FxHashMap<(Placement, Came), Choice>,
+    walks: Vec<Walk>,
+    /// What to look at next: the least that a whole walk costs, and among equals the one with the
+    /// fewest bits left, and the eldest.
+    open: BinaryHeap<Reverse<(u32, u32, usize)>>,
+    closed: FxHashSet<(Placement, Came)>,
+    /// By the bits left to fold.
+    targets: Vec<Option<Targets>>,
 }
 
 impl<'a> Search<'a> {
     /// A search whose relayouts put the rows where `rows` has them, and which ends at `goal`.
     pub fn new(prices: Prices<'a>, rows: Placement, goal: Option<Placement>) -> Search<'a> {
-        Search { prices, rows, goal, best: FxHashMap::default() }
+        Search {
+            prices,
+            rows,
+            goal,
+            walks: Vec::new(),
+            open: BinaryHeap::new(),
+            closed: FxHashSet::default(),
+            targets: Vec::new(),
+        }
     }
 
     /// Appends the cheapest steps from `state` to one whose axis is folded.
     pub fn extend(&mut self, state: &mut State, steps: &mut Vec<Step>) {
         let frame = self.prices.frame;
-        let mut at = frame.placement(state);
-        let mut came = if steps.is_empty() { Came::ByFold } else { Came::ByRelayout };
-        self.cost_from(at, came);
-        while let Some(next) = self.best[&(at, came)].next {
-            (at, came) = self.after(at, next);
+        let came = if steps.is_empty() { Came::ByFold } else { Came::ByRelayout };
+        for next in self.cheapest(frame.placement(state), came) {
             let step = match next {
                 Move::FoldRegister(bit) => Step::FoldRegister(RegisterBit(bit as u32)),
                 Move::Butterfly(bit) => Step::Butterfly(LaneBit(bit as u32)),
@@ -68,72 +100,108 @@ impl<'a> Search<'a> {
                     lane: LaneBit(lane as u32),
                     register: RegisterBit(register as u32),
                 },
-                Move::Relayout(_) => Step::Relayout(frame.layout(at, state)),
+                Move::Relayout(to) => Step::Relayout(frame.layout(to, state)),
             };
             *state = state.after(&step);
             steps.push(step);
         }
     }
 
-    fn cost_from(&mut self, at: Placement, came: Came) -> u32 {
-        if let Some(choice) = self.best.get(&(at, came)) {
-            return choice.cost;
-        }
-        let choice = if self.prices.frame.bits_left(at) == 0 {
-            Choice { cost: self.cost_of_end(at), next: None }
-        } else {
-            let mut ways: Vec<(u32, u32, usize, Move)> = Vec::new();
-            for (number, next) in self.moves(at, came).into_iter().enumerate() {
-                let (after, how) = self.after(at, next);
-                let rest = self.cost_from(after, how);
-                ways.push((self.at_least(at, next) + rest, rest, number, next));
+    /// The moves of the cheapest walk, but for a last relayout to the result.
+    fn cheapest(&mut self, at: Placement, came: Came) -> Vec<Move> {
+        self.push(Walk { at, came, cost: 0, priced: true, last: None });
+        loop {
+            let Reverse((_, _, index)) = self.open.pop().expect("there is always a move");
+            let walk = self.walks[index];
+            if self.closed.contains(&(walk.at, walk.came)) {
+                continue;
             }
-            ways.sort_by_key(|&(least, ..)| least);
-            // Of equals the first; so how soon a price is known decides nothing.
-            let mut best: Option<(u32, usize, Move)> = None;
-            for (least, rest, number, next) in ways {
-                if best.is_some_and(|(cost, ..)| cost < least) {
-                    break;
-                }
-                let cost = self.price(at, next) + rest;
-                if best.is_none_or(|(least, first, _)| (cost, number) < (least, first)) {
-                    best = Some((cost, number, next));
-                }
+            if !walk.priced {
+                self.push(self.priced(walk));
+                continue;
             }
-            let (cost, _, next) = best.expect("every placement has a move: at least a relayout");
-            Choice { cost, next: Some(next) }
-        };
-        self.best.insert((at, came), choice);
-        choice.cost
-    }
-
-    /// Nothing if the result is in place, else one more relayout.
-    fn cost_of_end(&self, at: Placement) -> u32 {
-        match self.goal {
-            Some(goal) if self.prices.frame.holds(at, goal) => 0,
-            Some(goal) => self.prices.relayout(&at, &goal),
-            None => self.prices.relayout(&at, &self.rows),
+            self.closed.insert((walk.at, walk.came));
+            let done = self.prices.frame.bits_left(walk.at) == 0;
+            match self.goal {
+                _ if !done => self.go_on(index),
+                _ if walk.came == Came::ToEnd => return self.moves_of(walk.last.map(|l| l.0)),
+                Some(goal) if self.prices.frame.holds(walk.at, goal) => {
+                    return self.moves_of(Some(index));
+                }
+                goal => self.push(self.relayout(index, goal.unwrap_or(self.rows), Came::ToEnd)),
+            }
         }
     }
 
-    fn moves(&self, at: Placement, came: Came) -> Vec<Move> {
-        let frame = self.prices.frame;
-        let next = frame.next(at);
+    /// Adds every walk that is one move longer.
+    fn go_on(&mut self, index: usize) {
+        let Walk { at, came, cost, .. } = self.walks[index];
+        let next = self.prices.frame.next(at);
+        for fold in self.folds(at) {
+            let (at, cost) = (after(at, fold), cost + self.price(at, fold));
+            let last = Some((index, fold));
+            self.push(Walk { at, came: Came::ByFold, cost, priced: true, last });
+        }
+        if came == Came::ByFold && !at.register().contains(&next) {
+            for &(to, rest) in self.targets(at).iter().filter(|(to, _)| *to != at) {
+                let walk = self.relayout(index, to, Came::ByRelayout);
+                self.push_before(walk, rest);
+            }
+        }
+    }
+
+    fn relayout(&self, index: usize, to: Placement, came: Came) -> Walk {
+        let Walk { at, cost, .. } = self.walks[index];
+        let cost = cost + self.prices.at_least(&at, &to);
+        Walk { at: to, came, cost, priced: false, last: Some((index, Move::Relayout(to))) }
+    }
+
+    /// A walk whose last move was not priced yet.
+    fn priced(&self, walk: Walk) -> Walk {
+        let (before, last) = walk.last.expect("only moves wait for their price");
+        let Walk { at, cost, .. } = self.walks[before];
+        Walk { cost: cost + self.price(at, last), priced: true, ..walk }
+    }
+
+    fn push(&mut self, walk: Walk) {
+        let rest = self.rest(&walk.at);
+        self.push_before(walk, rest);
+    }
+
+    /// Adds a walk after which the rest costs `rest` at least.
+    fn push_before(&mut self, walk: Walk, rest: u32) {
+        if !self.closed.contains(&(walk.at, walk.came)) {
+            let left = self.prices.frame.bits_left(walk.at);
+            self.open.push(Reverse((walk.cost + rest, left, self.walks.len())));
+            self.walks.push(walk);
+        }
+    }
+
+    fn rest(&self, at: &Placement) -> u32 {
+        self.prices.rest(at, &self.goal.unwrap_or(self.rows))
+    }
+
+    fn moves_of(&self, end: Option<usize>) -> Vec<Move> {
+        let mut moves = Vec::new();
+        let mut at = end;
+        while let Some((before, last)) = at.and_then(|index| self.walks[index].last) {
+            moves.push(last);
+            at = Some(before);
+        }
+        moves.reverse();
+        moves
+    }
+
+    /// Every way worth trying to fold the next axis bit where it is; none if a warp has it.
+    fn folds(&self, at: Placement) -> Vec<Move> {
+        let next = self.prices.frame.next(at);
         if let Some(bit) = position(at.register(), next) {
             return vec![Move::FoldRegister(bit)];
         }
-        let mut found = Vec::with_capacity(16);
-        if let Some(lane) = position(at.lane(), next) {
-            found.push(Move::Butterfly(lane));
-            let half = |register: usize| Move::HalfExchange { lane, register };
-            found.extend(self.partners(at, lane).into_iter().flatten().map(half));
-        } else if came == Came::ByRelayout {
-            unreachable!("a relayout leaves no axis bit in a warp");
-        }
-        if came == Came::ByFold {
-            found.extend(self.relayouts(at).into_iter().map(Move::Relayout));
-        }
-        found
+        let Some(lane) = position(at.lane(), next) else { return Vec::new() };
+        let half = |register: usize| Move::HalfExchange { lane, register };
+        let partners = self.partners(at, lane).into_iter().flatten().map(half);
+        std::iter::once(Move::Butterfly(lane)).chain(partners).collect()
     }
 
     /// Register bits worth moving into `lane`: the row bit that the result wants there or, if it
@@ -148,8 +216,22 @@ impl<'a> Search<'a> {
         [row, register.iter().rposition(on_axis)]
     }
 
+    fn targets(&mut self, at: Placement) -> Targets {
+        let left = self.prices.frame.bits_left(at) as usize;
+        if self.targets.len() <= left {
+            self.targets.resize(left + 1, None);
+        }
+        if let Some(known) = &self.targets[left] {
+            return known.clone();
+        }
+        let found: Targets =
+            self.relayouts(at).into_iter().map(|to| (to, self.rest(&to))).collect();
+        self.targets[left] = Some(found.clone());
+        found
+    }
+
     /// The axis in registers and, for its highest bits, in lanes: the rows where the result wants
-    /// them, or spread over all threads.
+    /// them, or spread over all threads. Nothing else of `at` matters but how much is folded.
     fn relayouts(&self, at: Placement) -> Vec<Placement> {
         let frame = self.prices.frame;
         let left = frame.bits_left(at) as usize;
@@ -157,27 +239,13 @@ impl<'a> Search<'a> {
         let gathered = (0..=free.min(left)).map(|lanes| frame.gathered(at, self.rows, lanes));
         let lanes = self.rows.lane().len();
         let spread = (0..=lanes.min(left)).map(|lanes| frame.spread(at, self.rows, lanes));
-        gathered.chain(spread).filter(|&to| to != at).collect()
-    }
-
-    fn after(&self, at: Placement, next: Move) -> (Placement, Came) {
-        match next {
-            Move::FoldRegister(bit) => (at.folded().without_register(bit), Came::ByFold),
-            Move::Butterfly(lane) => (at.folded().with_lane(lane, Code::NONE), Came::ByFold),
-            Move::HalfExchange { lane, register } => {
-                let moved = at.register()[register];
-                (at.folded().without_register(register).with_lane(lane, moved), Came::ByFold)
+        let mut found: Vec<Placement> = Vec::new();
+        for to in gathered.chain(spread) {
+            if !found.contains(&to) {
+                found.push(to);
             }
-            Move::Relayout(to) => (to, Came::ByRelayout),
         }
-    }
-
-    /// No more than [`Search::price`], and found sooner.
-    fn at_least(&self, at: Placement, next: Move) -> u32 {
-        match next {
-            Move::Relayout(to) => self.prices.relayout_at_least(&at, &to),
-            _ => self.price(at, next),
-        }
+        found
     }
 
     fn price(&self, at: Placement, next: Move) -> u32 {
@@ -193,6 +261,19 @@ impl<'a> Search<'a> {
             }
             Move::Relayout(to) => self.prices.relayout(&at, &to),
         }
+    }
+}
+
+/// The placement after a move.
+fn after(at: Placement, next: Move) -> Placement {
+    match next {
+        Move::FoldRegister(bit) => at.folded().without_register(bit),
+        Move::Butterfly(lane) => at.folded().with_lane(lane, Code::NONE),
+        Move::HalfExchange { lane, register } => {
+            let moved = at.register()[register];
+            at.folded().without_register(register).with_lane(lane, moved)
+        }
+        Move::Relayout(to) => to,
     }
 }
 
