@@ -6,6 +6,7 @@
 //! - [`plan`]: the steps that fold one axis; [`planner`] chooses them under a [`cost`] model.
 //! - [`shared`]: where elements lie in shared memory between two layouts.
 //! - [`renumber`]: layouts of an operand that are cheaper to fold and as cheap to load.
+//! - [`explain`]: a plan in words.
 //! - [`check`]: an independent proof that a plan folds the canonical tree.
 //!
 //! Dependencies point one way: `layout` ← `plan` ← `planner`, `check`; only `encoding` knows a
@@ -14,6 +15,7 @@
 pub mod check;
 pub mod cost;
 pub mod encoding;
+pub mod explain;
 pub mod layout;
 mod placement;
 pub mod plan;
