@@ -229,3 +229,59 @@ fn sorted(place: &Placement) -> Vec<Code> {
     order.sort_unstable();
     order
 }
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::layout::{Dim, Shape};
+
+    const ELEMENTS: u32 = 10;
+
+    /// A permutation layout of a vector: bits, and copies, shuffled over 3 lanes and 2 warps, and
+    /// the rest in registers.
+    fn place() -> impl Strategy<Value = Placement> {
+        let shape = Shape::from_extents(&[1 << ELEMENTS]).expect("a power of two");
+        let bits: Vec<Basis> = (0..ELEMENTS).map(|bit| shape.unit(Dim(0), bit)).collect();
+        let pool = [bits, vec![Basis::ZERO; 3]].concat();
+        Just(pool).prop_shuffle().prop_map(move |mut pool| {
+            let warp = pool.split_off(pool.len() - 2);
+            let lane = pool.split_off(pool.len() - 3);
+            let register = pool.into_iter().filter(|&basis| basis != Basis::ZERO).collect();
+            let block = Vec::new();
+            Placement::of(&LinearLayout { shape: shape.clone(), register, lane, warp, block })
+        })
+    }
+
+    proptest! {
+        /// H1, and that the price is that of the order that is returned.
+        #[test]
+        fn no_two_elements_share_a_place(
+            from in place(),
+            to in place(),
+            width in prop::sample::select(vec![8, 16, 32, 64, 128]),
+        ) {
+            for costs in [CostModel::nvidia(), CostModel::amd_wave64()] {
+                for order in orders(&from, &to, width) {
+                    let mut numbers: Vec<usize> = order.iter().map(|code| code.number()).collect();
+                    numbers.sort_unstable();
+                    let all: Vec<usize> = (1..=ELEMENTS as usize).collect();
+                    prop_assert_eq!(numbers, all);
+                    let sides = [&from, &to].map(|side| access(side, &order, width).cost(&costs));
+                    let cost = sides[0] + sides[1];
+                    prop_assert!(cheapest(&from, &to, width, &costs).1 <= cost);
+                    prop_assert!(at_least(&from, &to, width, &costs) <= cost);
+                    for (side, price) in [&from, &to].into_iter().zip(sides) {
+                        let held = side.registers();
+                        prop_assert!(least(ELEMENTS as usize, held, (3, 2), width, &costs) <= price);
+                    }
+                }
+                let (order, cost) = cheapest(&from, &to, width, &costs);
+                let sides = [&from, &to].map(|side| access(side, &order, width).cost(&costs));
+                prop_assert_eq!(cost, sides[0] + sides[1]);
+                prop_assert!(orders(&from, &to, width).contains(&order));
+            }
+        }
+    }
+}
