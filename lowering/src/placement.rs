@@ -179,6 +179,11 @@ impl Frame {
         Frame { offset: shape.offset(site.axis), bits: shape.bits(site.axis) }
     }
 
+    /// How many axis bits there are.
+    pub fn bits(&self) -> u32 {
+        self.bits
+    }
+
     /// How many axis bits are left to fold.
     pub fn bits_left(&self, at: Placement) -> u32 {
         self.bits - u32::from(at.folded)

@@ -142,7 +142,8 @@ impl<'a> Search<'a> {
             let last = Some((index, fold));
             self.push(Walk { at, came: Came::ByFold, cost, priced: true, last });
         }
-        if came == Came::ByFold && !at.register().contains(&next) {
+        let begun = self.prices.frame.bits_left(at) < self.prices.frame.bits();
+        if came == Came::ByFold && !(begun && at.register().contains(&next)) {
             for &(to, rest) in self.targets(at).iter().filter(|(to, _)| *to != at) {
                 let walk = self.relayout(index, to, Came::ByRelayout);
                 self.push_before(walk, rest);
@@ -205,7 +206,7 @@ impl<'a> Search<'a> {
     }
 
     /// Register bits worth moving into `lane`: the row bit that the result wants there or, if it
-    /// wants none that is at hand, the last one; and the last axis bit.
+    /// wants none that is at hand, the last one; and the axis bit that folds last.
     fn partners(&self, at: Placement, lane: usize) -> [Option<usize>; 2] {
         let on_axis = |&code: &Code| self.prices.frame.on_axis(code);
         let wanted = self.rows.lane()[lane];
@@ -213,7 +214,8 @@ impl<'a> Search<'a> {
         let row = position(register, wanted)
             .filter(|_| wanted != Code::NONE)
             .or_else(|| register.iter().rposition(|code| !on_axis(code)));
-        [row, register.iter().rposition(on_axis)]
+        let last = register.iter().copied().filter(on_axis).max();
+        [row, last.and_then(|code| position(register, code))]
     }
 
     fn targets(&mut self, at: Placement) -> Targets {
