@@ -163,8 +163,8 @@ fn chosen(site: &Site, state: &State, step: &Step) -> bool {
     let bases = &state.layout.register;
     let on_axis = |basis: &&Basis| state.layout.shape.component(**basis, site.axis) != 0;
     let wanted = row(site, state, site.result.lane[lane.0 as usize]);
-    let rows = bases.iter().filter(|basis| !on_axis(basis));
-    let last_row = rows.clone().find(|&&basis| basis == wanted).or(rows.last());
+    let mut rows = bases.iter().filter(|basis| !on_axis(basis));
+    let last_row = rows.clone().find(|&&basis| basis == wanted).or_else(|| rows.next_back());
     let last_of_axis = bases.iter().filter(on_axis).max();
     [last_row, last_of_axis].contains(&Some(&bases[register.0 as usize]))
 }
