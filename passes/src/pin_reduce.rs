@@ -10,6 +10,7 @@
 use bitstable_lowering::{
     check,
     cost::CostModel,
+    explain,
     plan::{Plan, Site, State, Step},
     planner, tree,
 };
@@ -68,8 +69,9 @@ pub fn run<'c>(
     }
     shield::strip(&shields);
     for Decided { reduction, plan } in decided {
-        let entry = entry(&reduction, plan.as_ref().map(|(plan, _)| plan));
+        let mut entry = entry(&reduction, plan.as_ref().map(|(plan, _)| plan));
         if remarks == Remarks::Plans {
+            entry.explained = explained(&reduction, plan.as_ref(), &machine.target);
             report.diagnostics.push(remark(&entry));
         }
         let pin = report.reductions.len();
@@ -137,6 +139,7 @@ fn entry(reduction: &Reduction<'_>, plan: Option<&Plan>) -> report::Reduction {
         relayouts: 0,
         exchanges: 0,
         digest: String::new(),
+        explained: Vec::new(),
     };
     if let (Way::Lowered(lowered), Some(plan)) = (&reduction.way, plan) {
         entry.plan = plan.steps.iter().map(Step::to_string).collect();
@@ -145,6 +148,22 @@ fn entry(reduction: &Reduction<'_>, plan: Option<&Plan>) -> report::Reduction {
         entry.digest = tree::digest(reduction.shape.bits(axis));
     }
     entry
+}
+
+/// The plan in words, with the operands' shape and types.
+fn explained(
+    reduction: &Reduction<'_>,
+    plan: Option<&(Plan, Combine<'_>)>,
+    target: &Target,
+) -> Vec<String> {
+    let (Way::Lowered(lowered), Some((plan, _))) = (&reduction.way, plan) else {
+        return vec!["any order gives the same bits: left to Triton".into()];
+    };
+    let extents: Vec<String> = reduction.shape.extents().iter().map(u64::to_string).collect();
+    let types: Vec<String> = lowered.elements.iter().map(|element| element.name()).collect();
+    let operands = format!("operands {} of {}", extents.join("x"), types.join(" and "));
+    let told = explain::explain(&lowered.site, &costs(target), plan);
+    std::iter::once(operands).chain(told).collect()
 }
 
 /// How many values a lane receives from others, over all operands.

@@ -38,6 +38,9 @@ pub struct Reduction {
     pub exchanges: usize,
     /// The digest of the tree that is folded; empty when the order does not matter.
     pub digest: String,
+    /// The plan in words for people, line by line, where it was asked for.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub explained: Vec<String>,
 }
 
 /// Another layout for the operand of a pinned reduction.

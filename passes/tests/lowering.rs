@@ -167,8 +167,12 @@ fn shields_are_put_on_once_and_taken_off() {
 #[test]
 fn plans_as_remarks() {
     let text = Module::default().text();
-    assert!(pin(&text).report.diagnostics.is_empty());
+    let silent = pin(&text).report;
+    assert!(silent.diagnostics.is_empty() && silent.reductions[0].explained.is_empty());
     let rewritten = rewrite(&text, "pin-reduce{print-plan=true}").unwrap();
+    let explained = &rewritten.report.reductions[0].explained;
+    assert_eq!(explained[0], "operands 4x256 of f32");
+    assert!(explained.len() >= rewritten.report.reductions[0].plan.len() + 3, "{explained:?}");
     let remark = &rewritten.report.diagnostics[0];
     assert_eq!((remark.severity, remark.at.line), ("remark", 7));
     assert!(remark.message.starts_with("axis 1 of extent 256: "), "{}", remark.message);

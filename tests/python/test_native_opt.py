@@ -1,6 +1,7 @@
 """`bitstable-opt`: TTGIR in as Triton prints it, TTGIR out as Triton prints it."""
 
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -75,11 +76,15 @@ def test_plan_and_report(tmp_path):
     text = ttgir().str()
     printed = output("-", "--pass-pipeline=pin-reduce", "--print-plan", "--json", report, text=text)
     (reduction,) = json.loads(report.read_text())["reductions"]
-    heading, *steps = [line for line in printed.splitlines() if line.startswith("//")]
+    heading, *lines = [line for line in printed.splitlines() if line.startswith("//")]
     line = kernel.starting_line_number + 4
     assert heading == f"// axis 1 of 64 at {__file__}:{line}"
-    assert [step.removeprefix("//   ") for step in steps] == reduction["plan"]
-    assert len(reduction["plan"]) >= 6
+    told = [line.removeprefix("//   ") for line in lines]
+    assert told == reduction["explained"]
+    steps = [line for line in told if re.match(r"\d+\. ", line)]
+    assert len(steps) == len(reduction["plan"]) >= 6
+    costs = [int(line.rpartition("; cost ")[2]) for line in steps]
+    assert told[-1] == f"cost {sum(costs)} in all"
 
 
 WRONG = """module {

@@ -96,12 +96,10 @@ def _context() -> Any:
     return context
 
 
-_LAYOUTS = re.compile(r"\breduce-layout(?:\{([^}]*)\})?")
-
-
-def _explained(pipeline: str) -> str:
-    """The pipeline, with remarks of `reduce-layout`."""
-    return _LAYOUTS.sub(lambda m: f"reduce-layout{{{m[1] or ''} remarks=true}}", pipeline)
+def _with_option(pipeline: str, name: str, option: str) -> str:
+    """The pipeline, with one more option for each pass called `name`."""
+    passes = re.compile(rf"\b{name}\b(?:\{{([^}}]*)\}})?")
+    return passes.sub(lambda m: f"{name}{{{m[1] or ''} {option}}}", pipeline)
 
 
 class _Failure(Exception):
@@ -146,7 +144,9 @@ class _Run:
             return module, report
         pipeline = self.options.pass_pipeline
         if self.options.remarks:
-            pipeline = _explained(pipeline)
+            pipeline = _with_option(pipeline, "reduce-layout", "remarks=true")
+        if self.options.print_plan:
+            pipeline = _with_option(pipeline, "pin-reduce", "print-plan=true")
         try:
             return stages.rewrite(module, pipeline)
         except ReductionOrderError as error:
@@ -169,7 +169,7 @@ def _plan_comments(report: dict[str, Any]) -> str:
     for reduction in report["reductions"]:
         place = f"{reduction.get('file')}:{reduction.get('line')}"
         lines.append(f"// axis {reduction['axis']} of {reduction['extent']} at {place}")
-        lines += [f"//   {step}" for step in reduction["plan"]]
+        lines += [f"//   {line}" for line in reduction["explained"]]
     return "".join(line + "\n" for line in lines)
 
 
