@@ -1,6 +1,9 @@
 //! The plans of common tiles, as people read them. A change of the planner or of a cost shows
 //! here; bless it with `INSTA_UPDATE=always cargo test -p bitstable-lowering --test suite`.
 
+#[path = "common/tile.rs"]
+mod tile;
+
 use std::fmt::Write;
 
 use bitstable_lowering::check;
@@ -10,7 +13,7 @@ use bitstable_lowering::layout::{Dim, Shape};
 use bitstable_lowering::plan::{Operands, Site};
 use bitstable_lowering::planner;
 
-/// A tile as Triton's coalescer lays it out, and the rank-1 layout in which its result is stored.
+/// A tile whose layout is written out, and the rank-1 layout in which its result is stored.
 struct Tile {
     extents: [u64; 2],
     axis: usize,
@@ -106,4 +109,72 @@ fn plans_of_the_suite() {
         Operands::Commute,
     ));
     insta::assert_snapshot!("plans", all.trim_end());
+}
+
+/// The reductions of the cost suite, `benches/cost/suite.py`, each shape once.
+fn measured() -> Vec<(&'static str, tile::Tile)> {
+    let sum = tile::Tile::sum;
+    let half = |tile| tile::Tile { widths: vec![16], ..tile };
+    let carried = |tile| tile::Tile { to: tile::To::Carried, ..tile };
+    let ordered = |tile, widths: &[u32], combine_cost| tile::Tile {
+        widths: widths.to_vec(),
+        operands: Operands::Ordered,
+        combine_cost,
+        ..tile
+    };
+    vec![
+        ("1-D sum 8192", sum(&[8192], 0)),
+        ("1-D sum f16 8192", half(sum(&[8192], 0))),
+        ("row sum 16x256", sum(&[16, 256], 1)),
+        ("row sum 128x32", sum(&[128, 32], 1)),
+        ("row sum 2x8192", sum(&[2, 8192], 1)),
+        ("row sum f16 16x256", half(sum(&[16, 256], 1))),
+        ("short row sum 1024x4", sum(&[1024, 4], 1)),
+        ("column sum 1024x4", sum(&[1024, 4], 0)),
+        ("column sum 64x128", sum(&[64, 128], 0)),
+        ("column sum 8192x2", sum(&[8192, 2], 0)),
+        ("column sum f16 128x64", half(sum(&[128, 64], 0))),
+        ("short column sum 4x512", sum(&[4, 512], 0)),
+        ("middle sum 8x32x16", sum(&[8, 32, 16], 1)),
+        ("first sum 16x8x64", sum(&[16, 8, 64], 0)),
+        ("argmax 16x256", ordered(sum(&[16, 256], 1), &[32, 32], 4)),
+        ("column argmax 128x32", ordered(sum(&[128, 32], 0), &[32, 32], 4)),
+        ("Welford 16x256", ordered(sum(&[16, 256], 1), &[32, 32, 32], 10)),
+        ("column Welford 128x32", ordered(sum(&[128, 32], 0), &[32, 32, 32], 10)),
+        ("looped sum 4x256", carried(sum(&[4, 256], 1))),
+        ("looped column sum 32x64", carried(sum(&[32, 64], 0))),
+    ]
+}
+
+fn measured_plans(target: &str, lanes: u32, costs: &CostModel) {
+    let mut all = String::new();
+    for (name, tile) in measured() {
+        for warps in [1, 4, 8, 32] {
+            let site = tile.site(lanes, warps);
+            let plan = planner::plan(&site, costs).expect("one CTA");
+            check::canonical(&site, &plan).expect("the planner is right");
+            writeln!(all, "## {name}, warps {warps}, cost {}\n{plan}", plan.cost).expect("a string");
+        }
+    }
+    insta::assert_snapshot!(target, all.trim_end());
+}
+
+#[test]
+fn measured_on_nvidia() {
+    measured_plans("nvidia", 32, &CostModel::nvidia());
+}
+
+#[test]
+fn measured_on_gfx942() {
+    measured_plans("gfx942", 64, &CostModel::amd_wave64());
+}
+
+#[test]
+fn measured_on_gfx950() {
+    measured_plans("gfx950", 64, &CostModel::amd_wave64_swaps());
+}
+
+#[test]
+fn measured_on_waves_of_32() {
+    measured_plans("wave32", 32, &CostModel::amd_wave32());
 }
