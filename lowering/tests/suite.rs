@@ -153,7 +153,8 @@ fn measured_plans(target: &str, lanes: u32, costs: &CostModel) {
             let site = tile.site(lanes, warps);
             let plan = planner::plan(&site, costs).expect("one CTA");
             check::canonical(&site, &plan).expect("the planner is right");
-            writeln!(all, "## {name}, warps {warps}, cost {}\n{plan}", plan.cost).expect("a string");
+            writeln!(all, "## {name}, warps {warps}, cost {}\n{plan}", plan.cost)
+                .expect("a string");
         }
     }
     insta::assert_snapshot!(target, all.trim_end());
