@@ -13,6 +13,9 @@ import triton
 import triton.language as tl
 from triton.backends.compiler import GPUTarget
 from triton.compiler import ASTSource
+from triton.experimental import gluon
+from triton.experimental.gluon import language as gl
+from triton.experimental.gluon._runtime import GluonASTSource
 
 TARGETS = (
     *(GPUTarget("cuda", capability, 32) for capability in (80, 90, 100)),
@@ -72,6 +75,17 @@ def product(x, out, N: tl.constexpr):
     tl.store(out + tl.arange(0, N)[:, None] * N + tl.arange(0, N)[None, :], s)
 
 
+@gluon.jit
+def explicit(x, out, N: gl.constexpr, LANES: gl.constexpr):
+    layout: gl.constexpr = gl.BlockedLayout([1, 4], [LANES // 8, 8], [4, 1], [1, 0])
+    rows = gl.arange(0, N, gl.SliceLayout(1, layout))
+    columns = gl.arange(0, N, gl.SliceLayout(0, layout))
+    v = gl.load(x + rows[:, None] * N + columns[None, :])
+    i = v.to(gl.int32)
+    gl.store(out + rows, gl.sum(v, 1) + v.max(1) + gl.reduce(v, 1, combine))
+    gl.store(out + N + columns, v.sum(0) + gl.min(v, 0) + gl.xor_sum(i, 0) + gl.reduce_or(i, 0))
+
+
 JOBS = (
     *((reductions, 32, "fp32", warps) for warps in (1, 4, 16)),
     (library, 32, "fp32", 4),
@@ -79,14 +93,19 @@ JOBS = (
     (looped, 64, "fp16", 8),
     (matmul, 64, "fp16", 4),
     (product, 16, "fp32", 1),
+    (explicit, 32, "fp32", 4),
 )
 
 
 def compile(kernel, extent, dtype, warps, target):
     signature = {"x": f"*{dtype}", "out": "*fp32", "n": "i32", "N": "constexpr"}
+    signature["LANES"] = "constexpr"
     signature = {name: signature[name] for name in kernel.arg_names}
     aligned = {(at,): [["tt.divisibility", 16]] for at in range(2)}
-    source = ASTSource(kernel, signature, {"N": extent}, aligned)
+    constants = {"N": extent, "LANES": target.warp_size}
+    constants = {name: value for name, value in constants.items() if name in signature}
+    kind = GluonASTSource if kernel is explicit else ASTSource
+    source = kind(kernel, signature, constants, aligned)
     compiled = triton.compile(source, target=target, options={"num_warps": warps})
     code = compiled.asm["ptx" if target.backend == "cuda" else "amdgcn"]
     # Debug information names Triton's own files, which lie in another folder there.
