@@ -16,7 +16,7 @@ from pathlib import Path
 import numpy as np
 import triton
 from triton import knobs
-from triton.bitstable import _native
+from triton.bitstable import _native, strategies
 from triton.bitstable.emulation.launcher import Program
 from triton.bitstable.emulation.memory import Memory, Pointer, Span
 from triton.bitstable.emulation.reports import Report
@@ -38,11 +38,14 @@ class Build:
     aligned: bool = True
     fusion: bool = True
     target: object = SM90
+    layout: str | None = None
+    """The strategy of the layout pass; the knob's, where there is none."""
 
     def __str__(self) -> str:
         words = [f"sm_{self.target.arch}", f"{self.warps} warps"]
         words += ["aligned" if self.aligned else "unaligned"]
         words += ["fusion" if self.fusion else "no fusion"]
+        words += [f"layout {self.layout}"] if self.layout else []
         return ", ".join(words)
 
 
@@ -70,6 +73,8 @@ def compile_ptx(kernel, types: dict[str, str], build: Build, **constants) -> Com
     attributes = {(at,): divisible for at, ty in enumerate(signature.values()) if ty[0] == "*"}
     src = ASTSource(kernel, signature, constants, attributes if build.aligned else {})
     options = {"num_warps": build.warps, "enable_fp_fusion": build.fusion}
+    if build.layout:
+        options[strategies.OPTION] = build.layout
     with (
         tempfile.TemporaryDirectory() as folder,
         knobs.cache.scope(),
@@ -146,13 +151,8 @@ class Launch:
     def run(self, compiled: Compiled, build: Build):
         """Executes the launch and returns the output; what it does wrong is an AssertionError."""
         placed = [_placed(data, build.aligned) for data in self.buffers()]
-        output = placed[-1]
-        pointers = [_pointer(data, number, data is output) for number, data in enumerate(placed)]
-        memory = Memory(pointers, ())
-        addresses = [memory.device_address(pointer) for pointer in pointers]
-        _execute(compiled, memory, [*addresses, *self.scalars])
-        memory.write_back()
-        return from_memory(output, self.out_dtype)
+        execute(compiled, placed[:-1], placed[-1:], self.scalars)
+        return from_memory(placed[-1], self.out_dtype)
 
     def trees(self, kernels: list[Compiled], extent: int) -> list[Tree]:
         """The verdict on each kernel's dependence trees, over `extent` leaves an output.
@@ -192,12 +192,21 @@ def _placed(data, aligned: bool):
 def _pointer(data, number: int, writable: bool) -> Pointer:
     """What may be reached through an argument: its elements, and nothing around them."""
     start = data.ctypes.data
-    name = "output" if writable else f"input {number}"
+    name = f"{'output' if writable else 'input'} {number}"
     return Pointer(name, start, f"i{8 * data.itemsize}", Span(start, start + data.nbytes, writable))
 
 
-def _execute(compiled: Compiled, memory: Memory, values: list[int]) -> None:
-    """Runs one CTA over `memory`."""
+def execute(compiled: Compiled, inputs, outputs, scalars=()) -> None:
+    """Runs one CTA on arrays where they lie: pointers first, scalars (as bits) last."""
+    pointers = [_pointer(data, number, False) for number, data in enumerate(inputs)]
+    pointers += [_pointer(data, number, True) for number, data in enumerate(outputs)]
+    memory = Memory(pointers, ())
+    values = [*(memory.device_address(pointer) for pointer in pointers), *scalars]
+    _run(compiled, memory, values)
+    memory.write_back()
+
+
+def _run(compiled: Compiled, memory: Memory, values: list[int]) -> None:
     program, library = Program(compiled.name, compiled.ptx), _native.library()
     block = bytearray(program.block_bytes)
     # Triton appends two pointers to scratch memory, of which these kernels want none.
