@@ -8,14 +8,18 @@ import sys
 import numpy as np
 import triton
 import triton.language as tl
+from triton.runtime.errors import InterpreterError
+
+import oracle
+from compiling import messages
 
 
 class Tensor:
     """As much of a torch tensor as the interpreter asks for, over numpy memory."""
 
-    def __init__(self, array):
+    def __init__(self, array, dtype=None):
         self.array = array
-        self.dtype = {"float32": tl.float32, "int32": tl.int32}[array.dtype.name]
+        self.dtype = dtype or {"float32": tl.float32, "int32": tl.int32}[array.dtype.name]
 
     def data_ptr(self):
         return self.array.ctypes.data
@@ -27,7 +31,7 @@ class Tensor:
         return self
 
     def new_empty(self, *_, **__):
-        return Tensor(np.empty(0, self.array.dtype))
+        return Tensor(np.empty(0, self.array.dtype), self.dtype)
 
     def set_(self, storage, *_):
         self.array = storage.array
@@ -88,6 +92,63 @@ def narrow(x, out):
 
 
 @triton.jit
+def from_integers(a, b):
+    return (a.to(tl.int32) + b.to(tl.int32)).to(tl.bfloat16)
+
+
+@triton.jit
+def from_doubles(a, b):
+    return (a.to(tl.float64) + b.to(tl.float64)).to(tl.bfloat16)
+
+
+@triton.jit
+def by_way_of_fp8(a, b):
+    return (a + b).to(tl.float8e5).to(tl.bfloat16)
+
+
+@triton.jit
+def cut_off(a, b):
+    return (a.to(tl.float32) + b.to(tl.float32)).to(tl.bfloat16, fp_downcast_rounding="rtz")
+
+
+@triton.jit
+def left_wide(a, b):
+    return a.to(tl.float32) + b.to(tl.float32)
+
+
+@triton.jit
+def refused(x, out, WHICH: tl.constexpr):
+    v = tl.load(x + tl.arange(0, 64)).to(tl.bfloat16)
+    if WHICH == 0:
+        r = tl.reduce(v, 0, from_integers, order="inner_tree")
+    elif WHICH == 1:
+        r = tl.reduce(v, 0, cut_off, order="inner_tree")
+    elif WHICH == 2:
+        r = tl.reduce(v, 0, from_doubles, order="inner_tree")
+    elif WHICH == 3:
+        r = tl.reduce(v, 0, by_way_of_fp8, order="inner_tree")
+    else:
+        r = tl.reduce(v, 0, left_wide, order="inner_tree")
+    tl.store(out, r.to(tl.float32))
+
+
+REFUSALS = (
+    "a cast from int32 to bf16, for which",
+    "a cast from fp32 to bf16 that does not round to nearest",
+    "a cast from fp64 to bf16, for which",
+    "a cast from bf16 to fp8e5, for which",
+    "returns fp32 for an operand of bf16",
+)
+
+
+@triton.jit
+def extremes(x, out):
+    v = tl.load(x + tl.arange(0, 64))
+    tl.store(out, tl.max(v, 0, order="inner_tree"))
+    tl.store(out + 1, tl.min(v, 0, order="inner_tree"))
+
+
+@triton.jit
 def index(x, out):
     v = tl.load(x + tl.arange(0, 64))
     tl.store(out, tl.argmax(v, 0, order="inner_tree"))
@@ -133,12 +194,17 @@ def main():
     expect(run(unlike, row, 1, 1), [branch], "a combine that branches")
     ties = np.tile(np.float32([1, 3, 3, 2]), 16)
     expect(run(index, ties, 2), [1, 3], "argmax with ties")
-    try:
-        sys.exit(f"bf16 gave {run(narrow, row, 1)}")
-    except Exception as error:
-        if "no bf16 arithmetic" not in str(error) + str(error.__cause__):
-            raise
-        print("ok bf16 is refused")
+    zeros = np.where(rng.random(64) < 0.5, np.float32(-0.0), np.float32(0.0))
+    expect(run(extremes, zeros, 2), [0.0, -0.0], "zeros have an order")
+    narrow_row = oracle.rounded(row, "bf16")
+    expect(run(narrow, row, 1), [oracle.total(narrow_row, 0, "bf16")], "bf16")
+    for which, message in enumerate(REFUSALS):
+        try:
+            sys.exit(f"{message!r} is not said: {run(refused, row, 1, which)}")
+        except InterpreterError as error:
+            if message not in messages(error):
+                raise
+            print("ok", message)
 
 
 if __name__ == "__main__":

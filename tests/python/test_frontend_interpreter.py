@@ -15,4 +15,4 @@ def test_the_interpreter_folds_the_canonical_tree():
         [sys.executable, script], env=environment, capture_output=True, text=True, check=False
     )
     assert done.returncode == 0, done.stdout + done.stderr
-    assert done.stdout.count("ok") == 9
+    assert done.stdout.count("ok") == 15

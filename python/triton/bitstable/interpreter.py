@@ -9,10 +9,10 @@ with its odd neighbour, and the rounds halve the axis until one element is left.
 - **I2** Each combine is evaluated by the interpreter's own operations. Triton's own elementwise
   combines take whole arrays at once; any other combine is called on scalars, because a branch or
   an `and` inside it means something else on arrays.
-- **I3** bf16 is refused: Triton's interpreter keeps it as 16-bit integers, and adds those.
+- **I3** Arguments and result have one type: what a combine returns is not converted.
 
 # Not here
-The interpreter's rounding: each of its operations rounds as numpy's does.
+What each operation of the combine computes, and how it rounds (`combine`).
 """
 
 from __future__ import annotations
@@ -22,12 +22,8 @@ from typing import Any
 
 import numpy as np
 import triton.language as tl
+from triton.bitstable.combine import arithmetic
 from triton.bitstable.errors import Diagnostic, ReductionOrderError
-
-_BF16 = Diagnostic(
-    "Triton's interpreter has no bf16 arithmetic: it would combine the bits as integers",
-    help="convert the operand to tl.float32 first, or compile the kernel",
-)
 
 
 def reduce_inner_tree(
@@ -42,18 +38,17 @@ def reduce_inner_tree(
     `to_tensor` is the interpreter's own conversion of numpy data to its tensors.
     """
     dtypes = [t.dtype for t in inputs]
-    if tl.bfloat16 in [dtype.scalar for dtype in dtypes]:
-        raise ReductionOrderError([_BF16])
     arrays = [t.handle.data for t in inputs]
     rank = arrays[0].ndim
     if axis is None:
         arrays = [array.reshape(-1) for array in arrays]
     arrays = [np.moveaxis(array, axis or 0, 0) for array in arrays]
     combine = _on_arrays if _is_elementwise(combine_fn) else _on_scalars
-    while arrays[0].shape[0] > 1:
-        left = [array[0::2] for array in arrays]
-        right = [array[1::2] for array in arrays]
-        arrays = combine(combine_fn, left, right, dtypes, to_tensor)
+    with arithmetic():
+        while arrays[0].shape[0] > 1:
+            left = [array[0::2] for array in arrays]
+            right = [array[1::2] for array in arrays]
+            arrays = combine(combine_fn, left, right, dtypes, to_tensor)
     arrays = [array[0] for array in arrays]
     if keep_dims:
         shape = [1] * rank
@@ -73,15 +68,31 @@ def _is_elementwise(combine_fn: Any) -> bool:
         standard._sum_combine,
         standard._elementwise_max,
         standard._elementwise_min,
+        standard._prod_combine,
         standard._xor_combine,
         standard._or_combine,
     )
     return any(combine_fn is each for each in known)
 
 
-def _call(combine_fn: Any, left: list[Any], right: list[Any]) -> tuple[Any, ...]:
+def _call(combine_fn: Any, left: list[Any], right: list[Any], dtypes: list[Any]) -> tuple[Any, ...]:
     result = combine_fn.fn(*left, *right)
-    return tuple(result) if isinstance(result, (tuple, tl.tuple)) else (result,)
+    results = tuple(result) if isinstance(result, (tuple, tl.tuple)) else (result,)
+    for value, dtype in zip(results, dtypes, strict=True):
+        if isinstance(value, tl.tensor) and not _is_one_type(value.dtype, dtype):
+            message = (
+                f"the combine function of a pinned reduction returns {value.dtype.scalar} for an "
+                f"operand of {dtype.scalar}"
+            )
+            raise ReductionOrderError([Diagnostic(message, help="convert what it returns")])
+    return results
+
+
+def _is_one_type(left: Any, right: Any) -> bool:
+    """Whether two types are one in compiled code, where integers have no sign."""
+    left, right = left.scalar, right.scalar
+    width = left.primitive_bitwidth == right.primitive_bitwidth
+    return left == right or (left.is_int() and right.is_int() and width)
 
 
 def _on_arrays(
@@ -90,7 +101,8 @@ def _on_arrays(
     def tensors(arrays: list[Any]) -> list[Any]:
         return [to_tensor(np.ascontiguousarray(a), d) for a, d in zip(arrays, dtypes, strict=True)]
 
-    return [result.handle.data for result in _call(combine_fn, tensors(left), tensors(right))]
+    results = _call(combine_fn, tensors(left), tensors(right), dtypes)
+    return [result.handle.data for result in results]
 
 
 def _on_scalars(
@@ -102,7 +114,7 @@ def _on_scalars(
         return [to_tensor(a[index], d) for a, d in zip(arrays, dtypes, strict=True)]
 
     for index in np.ndindex(left[0].shape):
-        combined = _call(combine_fn, scalars(left, index), scalars(right, index))
+        combined = _call(combine_fn, scalars(left, index), scalars(right, index), dtypes)
         for result, value in zip(results, combined, strict=True):
             result[index] = value.handle.data.item() if hasattr(value, "handle") else value
     return results
